@@ -14,9 +14,9 @@ from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.metrics import filled
-from storage.paging import pages
+from storage.pages import pages
 from storage.time_slice import TimeSlice
-from storage.unowned import Taking, Values, raw_of
+from storage.unowned_objects import Taking, Values, raw_of
 from storage.watch_cache import WatchCache
 
 ATTEMPTS = 20

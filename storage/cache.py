@@ -13,7 +13,6 @@ from itertools import count
 from mmap import mmap
 from typing import TypeVar
 
-from storage.concerning import Concerning
 from storage.entry import (
     MARK,
     METADATA,
@@ -27,15 +26,16 @@ from storage.entry import (
     is_of,
     reread_entry,
 )
-from storage.guarded import FAILURES
+from storage.guard import FAILURES
 from storage.history import History
 from storage.index import FEW, Indexes
 from storage.keys import namespace_and_name, prefix_end
 from storage.metrics import RECEIVED, Dispatch
-from storage.sharing.located import Located, SharedEntry, leave, share
-from storage.undoing import Undoings
+from storage.relevant_changes import Concerning
+from storage.sharing.located_values import Located, SharedEntry, leave, share
+from storage.undo import Undoings
 from storage.values import UnreadableValue
-from storage.waking import By, Interest, Told, Waiter, Waiters
+from storage.waiters import Interest, InterestKind, Told, Waiter, Waiters
 
 log = logging.getLogger(__name__)
 
@@ -205,7 +205,7 @@ class ResourceCache:
         """The entries under a prefix that an interest may select, in key order; None where no index finds them."""
         if interest is None:
             return None
-        if interest.by is By.KEY:
+        if interest.by is InterestKind.KEY:
             assert isinstance(interest.value, bytes)
             found = self._entries.get(interest.value)
             return [] if found is None else [found]

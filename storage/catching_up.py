@@ -15,14 +15,14 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from contextlib import aclosing, asynccontextmanager, suppress
 
 from storage.cache import ResourceCache
-from storage.concerning import Concerning
 from storage.entry import Change, Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient, KeyEvent, KeyValue, Watch, WatchBatch
 from storage.history import History, Overrun
+from storage.history_seed import change_of
 from storage.keys import prefix_end
-from storage.seeding import change_of
-from storage.waking import Interest, Waiters
+from storage.relevant_changes import Concerning
+from storage.waiters import Interest, Waiters
 
 STREAMS = 16  # at once, of all resources
 STREAMS_EACH = 2  # of one resource

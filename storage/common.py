@@ -15,11 +15,11 @@ from storage.consistency import ConsistentReads
 from storage.errors import Compacted, Unavailable
 from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue
 from storage.feed import Feed
-from storage.loading import Keep, Loaded, Told, load, take_over
+from storage.load import Keep, Loaded, Told, load, take_over
 from storage.seeded.client import SeededClient, in_etcd
 from storage.seeded.seeds import MARKS, Seeds
 from storage.seeded.watch import deletion
-from storage.unowned import Taking, Unowned, Value
+from storage.unowned_objects import Taking, Unowned, Value
 from storage.usage import Usage
 from storage.watch_cache import WatchCache
 

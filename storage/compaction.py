@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-from storage.compacted import MARKER, marked
+from storage.compaction_key import MARKER, marked
 from storage.errors import Compacted, NoSpace, StorageError
 from storage.etcd import DeleteResult, EtcdClient, PutResult, RangeResult
 from storage.etcd.operations import put, read, version_is

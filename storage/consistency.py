@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 
 from storage.errors import StorageError, Unavailable
-from storage.instruments.timing import Times, current
+from storage.instruments.trace import Times, current
 from storage.metrics import CONSISTENT
 from storage.watch_cache import WatchCache
 

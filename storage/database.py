@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from storage.cache_check import Checker
 from storage.catching_up import Pasts
-from storage.checking import Checker
 from storage.consistency import ConsistentReads
 from storage.etcd import EtcdClient, EtcdSettings
-from storage.etcd.transforming import Transformer
+from storage.etcd.transformer import Transformer
 from storage.feed import Feed
 from storage.fence import Fence
 from storage.reads import Reads
@@ -25,7 +25,7 @@ from storage.watch_cache import WatchCache
 
 if TYPE_CHECKING:
     from storage.common import Common
-    from storage.rereading import Rereading
+    from storage.reread import Rereading
     from storage.seeded.seeds import Seeds
 
 PROBE_TIMEOUT = 4.0  # seconds; a read waits for at most two probes, the running one and its own: under 10 s together
@@ -94,7 +94,7 @@ def part_of(
 
 
 def _rereading(feed: Feed, cache: WatchCache, pasts: Pasts, transformer: Transformer) -> Rereading:
-    from storage.rereading import Rereading
+    from storage.reread import Rereading
 
     rereading = Rereading(cache, pasts, transformer)
     feed.on_replacement(rereading.passed)

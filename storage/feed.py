@@ -1,7 +1,7 @@
 """The one watch on the whole registry: a totally ordered stream of changes that keeps the watch cache up to date.
 
 The feed first loads all objects by pages at one revision, then watches from there. If there are very many objects, it
-first loads those that all requests depend on, such as RBAC rules; the others follow later (storage/filling.py). When
+first loads those that all requests depend on, such as RBAC rules; the others follow later (storage/fill.py). When
 the watch breaks (etcd restarted, leader changed), the feed goes on after the last applied revision: no change is lost
 or repeated. If etcd has compacted the changes after that revision, the feed loads everything and emits the difference.
 After a restore of a backup, or a loss of the newest writes, etcd has another history than the cache saw
@@ -24,12 +24,12 @@ from collections.abc import Callable, Collection, Iterator
 from storage.cache import ResourceCache
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, KeyEvent, Watch, WatchBatch
+from storage.history_seed import seed
 from storage.keys import prefix_end
 from storage.lineage import Lineage, Rewound, check_resumed
-from storage.loading import Loaded, Read, apply_difference, load, take_over
+from storage.load import Loaded, Read, apply_difference, load, take_over
 from storage.metrics import filled
 from storage.own_writes import OwnWrites
-from storage.seeding import seed
 from storage.sharing.shared_watch import FeederLost, SharedWatch
 from storage.sharing.subscriber import Offered, Subscriber
 from storage.stall import Stall
@@ -114,7 +114,7 @@ class Feed:
 
     async def fill(self) -> None:
         """Loads the caches that were set aside at the start, if any."""
-        from storage.filling import fill
+        from storage.fill import fill
 
         def told(objects: int) -> None:
             self.loaded = objects
@@ -242,7 +242,7 @@ class Feed:
         return bool(self._cache.unfilled) or (not self._began and objects > MANY)
 
     async def _load_first(self) -> Loaded:
-        from storage.filling import load_first
+        from storage.fill import load_first
 
         return await load_first(self._client, self._first)
 
@@ -363,7 +363,7 @@ class Feed:
                 if event.type == DELETE:
                     cache.unowned.remove(kv.key)
                 else:
-                    from storage.compacted import told  # here: few keys belong to no resource
+                    from storage.compaction_key import told  # here: few keys belong to no resource
 
                     cache.unowned.put(kv.key, kv.value, kv.mod_revision)
                     compacted = max(compacted, told(kv.key, kv.value))

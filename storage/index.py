@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from storage.entry import CorruptEntry, Entry, LabelsAndFieldsOf
 from storage.time_slice import TimeSlice
-from storage.waking import Aspect, By, Interest
+from storage.waiters import Aspect, Interest, InterestKind
 
 FEW = 256  # with fewer objects a scan is as quick as an index
 MANY = 1000  # with more objects of one value, a scan is as good
@@ -40,7 +40,7 @@ class Index:
         value = None
         if type(entry) is not CorruptEntry:
             attributes = entry.labels_and_fields(self._labels_and_fields_of)
-            value = (attributes.fields if self._by is By.FIELD else attributes.labels).get(self._name, "")
+            value = (attributes.fields if self._by is InterestKind.FIELD else attributes.labels).get(self._name, "")
         if key in self._values:
             if self._values[key] == value:
                 return
@@ -100,7 +100,7 @@ class Indexes:
         None if there is no index yet, or if too many objects have the value: the caller must scan all objects. `keys`
         and `get` are used to build an index, once the aspect was requested often enough.
         """
-        if interest.by not in (By.FIELD, By.LABEL):
+        if interest.by not in (InterestKind.FIELD, InterestKind.LABEL):
             return None
         aspect = interest[:2]
         index = self._made.get(aspect)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from storage.etcd import DELETE, Head, KeyEvent
+from storage.etcd import DELETE, ClusterState, KeyEvent
 from storage.watch_cache import WatchCache
 
 
@@ -24,7 +24,7 @@ class Lineage:
     cluster: int = 0
     term: int = 0
 
-    def check(self, head: Head, reached: int) -> None:
+    def check(self, head: ClusterState, reached: int) -> None:
         """Raises Rewound if `head`, from a linearizable read, can't come after what was seen; else notes it."""
         if self.cluster and head.cluster != self.cluster:
             raise Rewound("it is another cluster")

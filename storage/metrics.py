@@ -10,7 +10,7 @@ from typing import TypeVar
 from storage.errors import StorageError
 from storage.instruments import BETA, Counters, by, counter, histogram
 from storage.instruments.families import Histogram, Labels
-from storage.instruments.timing import current
+from storage.instruments.trace import current
 
 R = TypeVar("R")
 

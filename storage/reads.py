@@ -19,14 +19,14 @@ from storage.history import Overrun
 from storage.keys import prefix_end
 from storage.metrics import listed, listed_by_etcd, measured, timed_list
 from storage.time_slice import TimeSlice
-from storage.waking import By, Interest
+from storage.waiters import Interest, InterestKind
 from storage.watch_cache import WatchCache
 
 Match = Callable[[LabelsAndFields], bool]
 
 PAGE = 500  # keys asked of etcd at once
 MAX_PAGE = 10_000
-_INDEXES = {By.FIELD: "f", By.LABEL: "l"}
+_INDEXES = {InterestKind.FIELD: "f", InterestKind.LABEL: "l"}
 OWN_WAIT = 5.0  # seconds that a write waits for a cache that makes no progress towards it
 MOST_OWN_WAIT = 30.0  # seconds that it waits for a cache that makes progress
 MOST_REVISION = (1 << 63) - 1  # the largest that etcd accepts

@@ -23,7 +23,7 @@ _revision_of = attrgetter("change.revision")
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class TapState:
     """All objects of each resource, in key order, at a revision. It replaces all earlier batches."""
 
     revision: int
@@ -46,7 +46,7 @@ class Changes:
     told: list[Told]
 
 
-Batch = State | Changes
+Batch = TapState | Changes
 Place = tuple[WatchCache, ResourceCache]
 """A resource, and the watch cache that it belongs to (one per etcd)."""
 
@@ -120,8 +120,8 @@ def _states(resources: Sequence[ResourceCache]) -> list[int]:
     return [state for resource in resources for state in (resource.generation, resource.readings)]
 
 
-def _state(revision: int, resources: Sequence[ResourceCache]) -> State:
-    return State(revision, {resource: _readable(resource) for resource in resources})
+def _state(revision: int, resources: Sequence[ResourceCache]) -> TapState:
+    return TapState(revision, {resource: _readable(resource) for resource in resources})
 
 
 def _readable(resource: ResourceCache) -> list[Entry]:

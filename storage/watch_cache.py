@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 
 from storage.cache import ResourceCache, ResourceSpec
 from storage.entry import Entry
-from storage.unowned import Unowned
+from storage.unowned_objects import Unowned
 
 
 class WatchCache:
@@ -25,7 +25,7 @@ class WatchCache:
         self.compacted = 0  # the compact revision of etcd, as far as known: no list is answered at an older one
         self.starts = 0  # how often the whole cache was emptied
         self._by_segment: dict[bytes, ResourceCache] = {}
-        self.unfilled: dict[bytes, ResourceCache] = {}  # set aside until their objects are loaded (storage/filling.py)
+        self.unfilled: dict[bytes, ResourceCache] = {}  # set aside until their objects are loaded (storage/fill.py)
         self.unowned = Unowned(root)
         self._loading: frozenset[ResourceCache] = frozenset()  # caches whose entries the running load makes
         self.adopting = asyncio.Lock()  # one resource at a time

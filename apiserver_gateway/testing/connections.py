@@ -22,7 +22,7 @@ AGENT = "apiserver-gateway-testing"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SentRequest:
     """A request, and the bearer token of its user."""
 
     method: str
@@ -50,7 +50,7 @@ class Connections:
         self._context: ssl.SSLContext | None = None
 
     @contextmanager
-    def answer(self, server: Server, asked: Asked, timeout: float) -> Iterator[HTTPResponse]:
+    def answer(self, server: Server, asked: SentRequest, timeout: float) -> Iterator[HTTPResponse]:
         """The answer to a request, with any status; the block has to read its body.
 
         Raises ConnectionError if the server does not run, and TimeoutError.

@@ -25,7 +25,7 @@ AT_ONCE = 200  # the most changes of one request
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObservedChange:
     """A change of an object. `at` is its time in seconds, by any clock; `type` is the event type of a watch.
 
     `resource` is the plural name, without a group. `object` is the new version, or the last one for a deletion.
@@ -37,7 +37,7 @@ class Change:
     object: dict[str, Any]
 
 
-def history(server: ApiServer, since: int = 0) -> list[Change]:
+def history(server: ApiServer, since: int = 0) -> list[ObservedChange]:
     """The changes in the server's recorder after event number `since`, out of its last 20 000 events.
 
     The values of Secrets are blank. Raises Refused if the server has no recorder.
@@ -52,7 +52,7 @@ def history(server: ApiServer, since: int = 0) -> list[Change]:
             continue
         last[key] = obj
         resource = key.partition("/")[0].partition(".")[0]
-        found.append(Change(event["at"], event["type"], resource, _blank(resource, obj)))
+        found.append(ObservedChange(event["at"], event["type"], resource, _blank(resource, obj)))
     return found
 
 
@@ -61,19 +61,19 @@ def _blank(resource: str, obj: dict[str, Any]) -> dict[str, Any]:
     return {**obj, "data": dict.fromkeys(obj["data"], "")} if resource == "secrets" and obj.get("data") else obj
 
 
-def write_history(path: str | Path, changes: Iterable[Change]) -> None:
+def write_history(path: str | Path, changes: Iterable[ObservedChange]) -> None:
     """Writes changes to a file, each as a line of JSON."""
     with Path(path).open("w", encoding="utf-8") as file:
         file.writelines(json.dumps(asdict(each)) + "\n" for each in changes)
 
 
-def read_history(path: str | Path) -> list[Change]:
+def read_history(path: str | Path) -> list[ObservedChange]:
     """Reads a file of `write_history`. Raises OSError, and ValueError or TypeError for an invalid file."""
     with Path(path).open(encoding="utf-8") as file:
-        return [Change(**json.loads(line)) for line in file]
+        return [ObservedChange(**json.loads(line)) for line in file]
 
 
-def play(server: ApiServer, changes: Sequence[Change], pace: float = 1.0) -> None:
+def play(server: ApiServer, changes: Sequence[ObservedChange], pace: float = 1.0) -> None:
     """Replays changes on a server, in their order. Watches see them, with new resourceVersions.
 
     `pace` is the speed: 2 is twice as fast as recorded, `math.inf` as fast as the server can. Objects are written
@@ -85,7 +85,7 @@ def play(server: ApiServer, changes: Sequence[Change], pace: float = 1.0) -> Non
         ask(server, "POST", "/testing/changes", {"changes": told})
 
 
-def _due(changes: Sequence[Change], pace: float) -> Iterator[Sequence[Change]]:
+def _due(changes: Sequence[ObservedChange], pace: float) -> Iterator[Sequence[ObservedChange]]:
     """Yields the changes that are due, AT_ONCE at most, and sleeps between."""
     if pace <= 0:
         raise ValueError(f"pace must be more than 0, not {pace}")

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from apiserver_gateway.program import command
-from apiserver_gateway.testing.forked import Forked
+from apiserver_gateway.testing.forked_server import ForkedServer
 from apiserver_gateway.testing.processes import first_line, spawn
 from apiserver_gateway.testing.server import START_TIMEOUT, STOP_TIMEOUT, ApiServer, ServerDidNotStart
 from apiserver_gateway.throwaway import LOG, new_place, remove
@@ -42,13 +42,13 @@ class PooledServer(ApiServer):
         self._control, theirs = socket.socketpair()
         with theirs:
             self._pool.ask({"serve": self._words()}, theirs)
-        self._process = Forked(self._control)
+        self._process = ForkedServer(self._control)
 
     def _spawn(self, output: IO[bytes]) -> None:
         self.begin()
 
     def _readiness(self, timeout: float) -> str:
-        assert isinstance(self._process, Forked)
+        assert isinstance(self._process, ForkedServer)
         return self._process.line(timeout)
 
     def _said(self, output: IO[bytes]) -> str:

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from apiserver_gateway.testing.connections import Asked, Server
+from apiserver_gateway.testing.connections import SentRequest, Server
 
 if TYPE_CHECKING:
     from http.client import HTTPResponse
@@ -38,7 +38,7 @@ def answer(
 ) -> Iterator[HTTPResponse]:
     """The answer to a request; the block has to read its body. Raises Refused for 300 and above."""
     __tracebackhide__ = True
-    with server.connections.answer(server, Asked(method, path, body, token or server.token), timeout) as answered:
+    with server.connections.answer(server, SentRequest(method, path, body, token or server.token), timeout) as answered:
         if answered.status >= 300:
             text = answered.read().decode(errors="replace").strip()
             with contextlib.suppress(ValueError, KeyError, TypeError):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from apiserver_gateway.testing.clusters import Cluster
     from apiserver_gateway.testing.faults import Faults
-    from apiserver_gateway.testing.forked import Forked
+    from apiserver_gateway.testing.forked_server import ForkedServer
     from apiserver_gateway.testing.recorder import Recorder
 
 # seconds: several times what a very busy machine needs; a server that cannot start ends at once
@@ -66,7 +66,7 @@ class ApiServer:
         own = (f"--throw-away={directory}", *(("--testing-api",) if alone else ())) if throw_away else ()
         self._flags, self._throw_away = (*own, *flags), throw_away
         self._etcd = (f"--etcd-servers={etcd_servers}",) if etcd_servers else ("--embedded-etcd",)
-        self._process: subprocess.Popen[bytes] | Forked | None = None
+        self._process: subprocess.Popen[bytes] | ForkedServer | None = None
         self._control: socket.socket | None = None
         self._kept_port: Callable[[], object] | None = None  # closes the socket that reserves the port
         self._is_over = False

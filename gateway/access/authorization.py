@@ -123,7 +123,7 @@ def _aggregated(errors: Sequence[str]) -> str:
     return f"[{', '.join(different)}]" if len(different) > 1 else "".join(different)
 
 
-class Undecided(Exception):
+class AuthorizationUndecided(Exception):
     """An authorizer failed, and no other allows the request; the message says why."""
 
 
@@ -136,7 +136,7 @@ def require_verdict(verdict: Verdict, attributes: Attributes) -> None:
     """Raises like `require_of_request`, unless the verdict is ALLOW."""
     if verdict.decision is not Decision.ALLOW:
         if verdict.error:
-            raise Undecided(verdict.error)
+            raise AuthorizationUndecided(verdict.error)
         raise forbidden(attributes, verdict.reason)
 
 

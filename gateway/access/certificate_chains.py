@@ -70,7 +70,7 @@ class _Facts:
         return 4 * len(self.certificate.tbs_certificate_bytes)
 
 
-class Pool:
+class CertificatePool:
     """The CAs that clients' certificates may be signed by, and a cache of the intermediate CAs that were used."""
 
     def __init__(self, authorities: Iterable[Certificate]) -> None:

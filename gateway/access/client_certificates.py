@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Headers, InvalidCredentials
-from gateway.access.following import Followed
+from gateway.access.file_reload import Followed
 from gateway.http.client_chain import ClientChain
 from gateway.http.escapes import text_of, unescaped, valid_escapes
 from gateway.http.user import User, extra_of
@@ -24,7 +24,7 @@ from gateway.settings.config import Settings
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
 
-    from gateway.access.certificate_chains import Pool
+    from gateway.access.certificate_chains import CertificatePool
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
@@ -36,7 +36,7 @@ class Authorities:
 
     def __init__(self, path: Path) -> None:
         self._path, self._content = path, path.read_bytes()
-        self._pool: Pool | None = None  # parsed when the first client shows a certificate
+        self._pool: CertificatePool | None = None  # parsed when the first client shows a certificate
         self._version = 0
 
     def vouch_for(self, chain: ClientChain) -> bool:
@@ -58,12 +58,12 @@ class Authorities:
         self._version += 1
 
 
-def _pool(content: bytes) -> Pool:
+def _pool(content: bytes) -> CertificatePool:
     from cryptography.x509 import load_pem_x509_certificates
 
-    from gateway.access.certificate_chains import Pool
+    from gateway.access.certificate_chains import CertificatePool
 
-    return Pool(load_pem_x509_certificates(content))
+    return CertificatePool(load_pem_x509_certificates(content))
 
 
 class ClientCertificates:

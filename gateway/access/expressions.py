@@ -8,7 +8,7 @@ from typing import Any
 from gateway.cel.environment import Environment, Structs
 from gateway.cel.program import InstantiationError, Program, compile_expression
 from gateway.cel.source import CompilationError
-from gateway.cel.types import DYN, Type, describe
+from gateway.cel.types import DYN, CelType, describe
 
 LONGEST = 100 << 10  # characters
 
@@ -17,7 +17,7 @@ class ExpressionError(Exception):
     """An expression cannot be compiled or evaluated; the message says why."""
 
 
-def compiled(text: str, variable: str, type_: Type, structs: Structs, returns: Sequence[Type]) -> Program:
+def compiled(text: str, variable: str, type_: CelType, structs: Structs, returns: Sequence[CelType]) -> Program:
     """Compiles an expression over one variable; `returns` are the types that it may have. Raises ExpressionError."""
     if len(text) > LONGEST:
         raise ExpressionError(f"it is longer than {LONGEST} characters")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from gateway.access.authorization import (
     NO_SNIFF,
+    AuthorizationUndecided,
     Authorizer,
-    Undecided,
     asked_of_resource,
     forbidden,
     require,
@@ -99,7 +99,7 @@ class Impersonation:
         else:
             message = f"requested {_go_references(wanted)} without impersonating a user"
         if not self._refuses_nameless:
-            return Undecided(message)
+            return AuthorizationUndecided(message)
         error = bad_request(message)
         error.headers = (NO_SNIFF,)
         return error
@@ -113,7 +113,7 @@ class Impersonation:
         if self._last.get(requestor) != index:
             self._last.keep(requestor, index, len(requestor))
 
-    async def _in_mode(self, mode: Mode, wanted: User, attributes: Attributes) -> User:
+    async def _in_mode(self, mode: ImpersonationMode, wanted: User, attributes: Attributes) -> User:
         requestor = attributes.user
         if mode.name == _ASSOCIATED:
             requestor = User(requestor.name, requestor.groups, requestor.uid, _node_keys(requestor))
@@ -130,7 +130,7 @@ class Impersonation:
 
 
 @dataclass(frozen=True, slots=True)
-class Mode:
+class ImpersonationMode:
     """A mode of impersonation: its name, "" for the plain verb; `applies` takes the wanted user and the requestor."""
 
     name: str
@@ -149,7 +149,7 @@ class Mode:
 class _Checks:
     """The checks of one mode for the wanted name, groups and extra. Methods raise StatusError 403."""
 
-    def __init__(self, authorizer: Authorizer, requestor: User, mode: Mode) -> None:
+    def __init__(self, authorizer: Authorizer, requestor: User, mode: ImpersonationMode) -> None:
         self._authorizer, self._requestor, self._mode = authorizer, requestor, mode
 
     async def one(self, group: str, resource: str, name: str, namespace: str = "", subresource: str = "") -> None:
@@ -311,9 +311,9 @@ def _is_associated(wanted: User, requestor: User) -> bool:
 
 _ASSOCIATED = "associated-node"
 _MODES = (
-    Mode(_ASSOCIATED, _is_associated),
-    Mode("arbitrary-node", lambda wanted, _: _only_name(wanted) and bool(_node_of(wanted.name))),
-    Mode("serviceaccount", lambda wanted, _: _only_name(wanted) and account_of(wanted.name) is not None),
-    Mode("user-info", lambda wanted, _: not _node_of(wanted.name) and account_of(wanted.name) is None),
-    Mode("", lambda wanted, requestor: True),
+    ImpersonationMode(_ASSOCIATED, _is_associated),
+    ImpersonationMode("arbitrary-node", lambda wanted, _: _only_name(wanted) and bool(_node_of(wanted.name))),
+    ImpersonationMode("serviceaccount", lambda wanted, _: _only_name(wanted) and account_of(wanted.name) is not None),
+    ImpersonationMode("user-info", lambda wanted, _: not _node_of(wanted.name) and account_of(wanted.name) is None),
+    ImpersonationMode("", lambda wanted, requestor: True),
 )

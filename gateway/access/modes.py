@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny, Authorizer, Masters
-from gateway.access.following import Followed
+from gateway.access.file_reload import Followed
 from gateway.access.rbac.authorizer import RBAC
 from gateway.access.rbac.default_policy import default_policy
 from gateway.access.rbac.policy import RbacPolicy

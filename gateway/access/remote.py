@@ -18,7 +18,7 @@ from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest, headers_of
 from gateway.outbound.target import Target
-from gateway.outbound.trust import Context, identify, trusting
+from gateway.outbound.trust import TlsContext, identify, trusting
 from gateway.schema.body import DecodeError, parse_body
 from gateway.schema.outside import check_members, parsed_soon
 from gateway.settings.configuration_file import InvalidConfiguration, load_yaml
@@ -167,7 +167,7 @@ def named(config: JsonObject, kind: str, member: str, name: str) -> JsonObject:
     raise InvalidConfiguration(f"it has no {member} {name!r}")
 
 
-def _context(directory: Path, cluster: JsonObject, user: JsonObject) -> Context:
+def _context(directory: Path, cluster: JsonObject, user: JsonObject) -> TlsContext:
     authority = _content(directory, cluster, "certificate-authority")
     context = trusting(authority.decode(), insecure=bool(cluster.get("insecure-skip-tls-verify")))
     certificate, key = _content(directory, user, "client-certificate"), _content(directory, user, "client-key")

@@ -19,7 +19,7 @@ _SPECIAL = frozenset(",=!\\")  # characters that no field name contains
 _OPERATORS = {"in": "In", "notin": "NotIn", "exists": "Exists", "!": "DoesNotExist"}
 
 
-class Requirement(NamedTuple):
+class AccessRequirement(NamedTuple):
     """One requirement, with the operators of authorization.k8s.io."""
 
     key: str
@@ -32,23 +32,23 @@ class Requirement(NamedTuple):
         return shown | {"values": list(self.values)} if self.values else shown
 
 
-def field_requirements(info: RequestInfo) -> list[Requirement]:
+def field_requirements(info: RequestInfo) -> list[AccessRequirement]:
     """The requirements of the request's field selector."""
     try:
         terms = fields.parse_terms(info.field_selector) if info.field_selector else []
     except SelectorError:
         return []
-    return [Requirement(each.field, "In" if each.equal else "NotIn", (each.value,)) for each in terms]
+    return [AccessRequirement(each.field, "In" if each.equal else "NotIn", (each.value,)) for each in terms]
 
 
-def label_requirements(info: RequestInfo) -> list[Requirement]:
+def label_requirements(info: RequestInfo) -> list[AccessRequirement]:
     """The requirements of the request's label selector."""
     try:
         found = labels.parse_requirements(info.label_selector) if info.label_selector else []
     except SelectorError:
         return []
     return [
-        Requirement(each.key, _OPERATORS[each.operator], tuple(sorted(each.values)))
+        AccessRequirement(each.key, _OPERATORS[each.operator], tuple(sorted(each.values)))
         for each in found
         if each.operator in _OPERATORS
     ]
@@ -56,7 +56,7 @@ def label_requirements(info: RequestInfo) -> list[Requirement]:
 
 def selects_node(info: RequestInfo, field: str, node: str) -> bool:
     """Whether the field selector requires that `field` is the node's name."""
-    wanted = Requirement(field, "In", (node,))
+    wanted = AccessRequirement(field, "In", (node,))
     return any(each == wanted for each in field_requirements(info))
 
 

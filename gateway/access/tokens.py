@@ -14,7 +14,7 @@ from gateway.access.authentication import (
 )
 from gateway.access.bootstrap_tokens import BootstrapTokens
 from gateway.access.client_certificates import certificate_authenticators
-from gateway.access.following import Followed, Following
+from gateway.access.file_reload import Followed, Following
 from gateway.access.keys import signing_key, verification_keys
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.service_account_tokens import ObjectReader, ServiceAccountTokens, Signer

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Protocol
 
 from gateway.access.authorization import Authorizer
-from gateway.admission.metrics import ADMIT, VALIDATE, Half, Idle, timed
+from gateway.admission.metrics import ADMIT, VALIDATE, AdmissionHalf, Idle, timed
 from gateway.admission.policies.policies import Policies
 from gateway.admission.record import Admission
 from gateway.admission.webhooks.sorts import AdmissionWebhooks
@@ -27,7 +27,7 @@ from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
-from gateway.quotas.charging import Charges
+from gateway.quotas.charges import Charges
 from gateway.release.release import Release, release_of
 
 Review = Callable[[Admission], Awaitable[None] | None]
@@ -52,7 +52,7 @@ Create = Callable[[GroupVersionResource, str, JsonObject], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Reviews:
+class PluginReviews:
     """What a plug-in does: `admit` runs before validation and may change the object, `validate` runs after it.
 
     Neither is called while `idle.idle` is true.
@@ -102,16 +102,18 @@ class Plugin:
 
     name: str
     handles: Callable[[Resource, Operation], bool]
-    make: Callable[[PluginParts], Reviews]
+    make: Callable[[PluginParts], PluginReviews]
     configure: Callable[[JsonObject | None], object] | None = None  # raises InvalidConfiguration
     manifests: Callable[[JsonObject | None, Kinds], object] | None = None  # raises InvalidConfiguration
 
 
-def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = None) -> Callable[[PluginParts], Reviews]:
+def looking_up(
+    admit: _LookingUp | None = None, validate: _LookingUp | None = None
+) -> Callable[[PluginParts], PluginReviews]:
     """The `make` of a plug-in that needs only `PluginParts.objects`."""
 
-    def make(parts: PluginParts) -> Reviews:
-        return Reviews(
+    def make(parts: PluginParts) -> PluginReviews:
+        return PluginReviews(
             None if admit is None else partial(admit, objects=parts.objects),
             None if validate is None else partial(validate, objects=parts.objects),
         )
@@ -120,11 +122,11 @@ def looking_up(admit: _LookingUp | None = None, validate: _LookingUp | None = No
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
+class AdmissionChain:
     """The plug-ins of one resource, by operation."""
 
-    mutating: dict[Operation, Half]
-    validating: dict[Operation, Half]
+    mutating: dict[Operation, AdmissionHalf]
+    validating: dict[Operation, AdmissionHalf]
 
     def mutate(self, admission: Admission) -> Awaitable[None]:
         """Runs the mutating half, and a second time if a plug-in sets `reinvoke`. Raises the first refusal."""
@@ -135,10 +137,10 @@ class Chain:
         return self.validating[admission.operation].run(admission)
 
 
-def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: PluginParts) -> Chain:
+def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: PluginParts) -> AdmissionChain:
     """Compiles the chain of a resource or subresource from the enabled plug-ins, in their order."""
-    made: dict[str, Reviews] = {}
-    mutating, validating = dict[Operation, Half](), dict[Operation, Half]()
+    made: dict[str, PluginReviews] = {}
+    mutating, validating = dict[Operation, AdmissionHalf](), dict[Operation, AdmissionHalf]()
     for operation in Operation:
         relevant = [plugin for plugin in plugins if plugin.handles(resource, operation)]
         for plugin in relevant:
@@ -146,16 +148,16 @@ def compile_chain(plugins: Collection[Plugin], resource: Resource, parts: Plugin
                 made[plugin.name] = plugin.make(parts)
         reviews = [(plugin.name, made[plugin.name]) for plugin in relevant]
         admits = [(each.admit, name, each.idle) for name, each in reviews if each.admit is not None]
-        mutating[operation] = Half(
+        mutating[operation] = AdmissionHalf(
             (timed(admit, name, ADMIT, operation, idle) for admit, name, idle in admits), ADMIT, operation
         )
         validates = [(each.validate, name, each.idle) for name, each in reviews if each.validate is not None]
-        validating[operation] = Half(
+        validating[operation] = AdmissionHalf(
             (timed(validate, name, VALIDATE, operation, idle) for validate, name, idle in validates),
             VALIDATE,
             operation,
         )
-    return Chain(mutating, validating)
+    return AdmissionChain(mutating, validating)
 
 
 def on(*targets: str, operations: Collection[Operation]) -> Callable[[Resource, Operation], bool]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gateway.access.authorization import Authorizer, asked_of_resource
 from gateway.access.service_accounts import account_groups, account_name
-from gateway.cel.libraries.authorizer import Decision, Question, ServiceAccount
+from gateway.cel.libraries.authorizer import AuthorizerDecision, Question, ServiceAccount
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
@@ -29,9 +29,9 @@ class Decisions:
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
-        self._known = dict[Question, Decision]()
+        self._known = dict[Question, AuthorizerDecision]()
 
-    def decide(self, question: Question) -> Decision:
+    def decide(self, question: Question) -> AuthorizerDecision:
         """The decision that `find` has got. Raises Undecided if it has not got one."""
         if (known := self._known.get(question)) is None:
             raise Undecided(question)
@@ -40,7 +40,7 @@ class Decisions:
     async def find(self, question: Question) -> None:
         """Asks the authorizer; `decide` knows the decision from now on."""
         verdict = await self._authorizer.authorize(_attributes(question))
-        self._known[question] = Decision(verdict.allowed, verdict.reason, verdict.error)
+        self._known[question] = AuthorizerDecision(verdict.allowed, verdict.reason, verdict.error)
 
 
 def _attributes(question: Question) -> Attributes:

@@ -26,7 +26,7 @@ from gateway.admission.refusal import joined
 from gateway.admission.request_value import namespace_value, request_value
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.edition import FIRST, Edition
-from gateway.cel.libraries.authorizer import Authorizer, Question, ResourceCheck
+from gateway.cel.libraries.authorizer import AuthorizerVariable, Question, ResourceCheck
 from gateway.cel.metrics import EVALUATION
 from gateway.cel.policies import (
     AUTHORIZER,
@@ -40,7 +40,7 @@ from gateway.cel.policies import (
     Compiled,
     PolicyExpressions,
 )
-from gateway.cel.program import Outcome, Program
+from gateway.cel.program import EvaluationResult, Program
 from gateway.cel.values import CostExceeded, EvaluationError, register
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
@@ -99,7 +99,7 @@ class Activation:
             REQUEST: self.request,
             NAMESPACE: self.namespace,
             PARAMS: self.params,
-            AUTHORIZER: Authorizer(decide, self.user) if self.authorized else _Missing(AUTHORIZER),
+            AUTHORIZER: AuthorizerVariable(decide, self.user) if self.authorized else _Missing(AUTHORIZER),
             REQUEST_RESOURCE: ResourceCheck(decide, self.resource) if self.authorized else _Missing(REQUEST_RESOURCE),
         }
 
@@ -179,7 +179,7 @@ class Evaluation:
             return Result(error=f"expression '{compiled.text}' resulted in error: {outcome.error}", seconds=seconds)
         return Result(outcome.value, seconds=seconds)
 
-    async def _outcome(self, program: Program) -> Outcome:
+    async def _outcome(self, program: Program) -> EvaluationResult:
         while True:
             try:
                 if self._patience > 0:
@@ -190,7 +190,7 @@ class Evaluation:
             except Undecided as waiting:
                 await self._decisions.find(waiting.question)
 
-    def _compute(self, program: Program) -> Outcome:
+    def _compute(self, program: Program) -> EvaluationResult:
         """Evaluates a program. Raises Undecided, and TakesLong if a thread has to do it instead of the event loop."""
         patience = self._patience
         if patience <= 0:
@@ -201,18 +201,18 @@ class Evaluation:
         self._patience = max(patience - outcome.cost - _BEGINNING, 0)
         return outcome
 
-    def variable(self, name: str) -> Outcome | None:
+    def variable(self, name: str) -> EvaluationResult | None:
         """Evaluates a variable; None if there is none of that name. Raises as `_compute`."""
         if (compiled := self._variables.get(name)) is None:
             return None
         if compiled.program is None:
             why = compiled.fault.message if compiled.fault else ""
-            return Outcome(None, f"composited variable {go_quote(name)} fails to compile: {why}", 0)
+            return EvaluationResult(None, f"composited variable {go_quote(name)} fails to compile: {why}", 0)
         outcome = self._compute(compiled.program)
         self._spent += outcome.cost
         if outcome.error:
             why = f"composited variable {go_quote(name)} fails to evaluate: {outcome.error}"
-            return Outcome(None, why, 0)
+            return EvaluationResult(None, why, 0)
         return outcome
 
 
@@ -224,7 +224,7 @@ class _Variables(dict[str, Any]):
     def __init__(self, evaluation: Evaluation) -> None:
         super().__init__()
         self._evaluation = evaluation
-        self._known = dict[str, Outcome | None]()
+        self._known = dict[str, EvaluationResult | None]()
 
     def get(self, name: str, default: Any = None) -> Any:
         """See dict. Raises EvaluationError for a variable that cannot be evaluated."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.access.following import Followed
+from gateway.access.file_reload import Followed
 from gateway.admission.chain import Kinds
 from gateway.admission.configuration import InvalidConfiguration
 from gateway.http.request_info import RequestInfo

@@ -58,7 +58,7 @@ _Step = tuple[Look, Idle | None, Histogram, list[int], Timed]
 """The parts of a `Timed`, unpacked for speed: review, idle, histogram of accepted admissions, its buckets, itself."""
 
 
-class Half:
+class AdmissionHalf:
     """The reviews of one half of admission for one operation, in their order."""
 
     __slots__ = ("_labels", "_passed", "_steps", "looks")

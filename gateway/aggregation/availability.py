@@ -41,7 +41,7 @@ UNAVAILABLE_TOTAL = counter(
 )
 
 
-class Unavailable(Exception):
+class ExtensionUnavailable(Exception):
     """An extension API server is not available. `reason` is the condition's reason, `str()` its message."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -96,7 +96,7 @@ class Availability:
         try:
             self._look_at_service(service)
             await self._probe(service)
-        except Unavailable as error:
+        except ExtensionUnavailable as error:
             await self._write(service, {"status": "False", "reason": error.reason, "message": str(error)})
             if error.reason == "FailedDiscoveryCheck":
                 raise
@@ -110,19 +110,19 @@ class Availability:
         found = self._objects.service(namespace, name)
         shown = f'service/{name} in "{namespace}"'
         if found is None:
-            raise Unavailable("ServiceNotFound", f"{shown} is not present")
+            raise ExtensionUnavailable("ServiceNotFound", f"{shown} is not present")
         spec = found.get("spec") or {}
         if (spec.get("type") or "ClusterIP") != "ClusterIP":
             return
         at = next((each for each in spec.get("ports") or () if each.get("port") == port), None)
         if at is None:
-            raise Unavailable("ServicePortError", f"{shown} is not listening on port {port}")
+            raise ExtensionUnavailable("ServicePortError", f"{shown} is not listening on port {port}")
         slices, port_name = self._objects.endpoint_slices(namespace, name), at.get("name") or ""
         if not slices:
-            raise Unavailable("EndpointsNotFound", f"cannot find endpointslices for {shown}")
+            raise ExtensionUnavailable("EndpointsNotFound", f"cannot find endpointslices for {shown}")
         if not any(endpoints(slices, port_name)):
             message = f'endpointslices for {shown} have no addresses with port name "{port_name}"'
-            raise Unavailable("MissingEndpoints", message)
+            raise ExtensionUnavailable("MissingEndpoints", message)
 
     async def _probe(self, service: ApiService) -> None:
         """Requests the discovery document. Raises Unavailable with the last error if all requests fail."""
@@ -136,7 +136,7 @@ class Availability:
         finally:
             for probe in probes:
                 probe.cancel()
-        raise Unavailable("FailedDiscoveryCheck", problem)
+        raise ExtensionUnavailable("FailedDiscoveryCheck", problem)
 
     async def _ask(self, service: ApiService) -> str:
         """The error of one request for the discovery document; "" if it succeeds."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from gateway.aggregation.discovered import Discovered
+from gateway.aggregation.extension_discovery import ExtensionDiscovery
 from gateway.aggregation.objects import ObjectClient, Unsupported
 from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignError, ForeignKind, Left
@@ -18,7 +18,7 @@ _OPTIONS: JsonObject = {"propagationPolicy": "Background"}
 class Contents:
     """Deletes the objects of all resources in the servers' discovery."""
 
-    def __init__(self, services: ApiServices, discovered: Discovered, objects: ObjectClient) -> None:
+    def __init__(self, services: ApiServices, discovered: ExtensionDiscovery, objects: ObjectClient) -> None:
         self._services, self._discovered, self._objects = services, discovered, objects
 
     def undiscovered(self) -> list[str]:

@@ -14,7 +14,7 @@ from gateway.forwarding.links import PLAIN, Links, cleaned
 from gateway.forwarding.pages import with_links
 from gateway.forwarding.upload import body_of
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
-from gateway.http.sending import audit_id
+from gateway.http.send import audit_id
 from gateway.http.status import StatusError
 from gateway.memo import memo
 from gateway.outbound.client import Client

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gateway.aggregation.identity import on_behalf_of
 from gateway.aggregation.services import ApiService
 from gateway.http.user import User
-from gateway.outbound.client import Answer, Client
+from gateway.outbound.client import Client, Reply
 from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import Header, OutboundRequest
@@ -19,7 +19,7 @@ class Unusable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Documents:
+class DocumentClient:
     """Makes requests as `user`, with limits: `timeout` in seconds, and `largest`, the bytes of a response."""
 
     client: Client
@@ -29,7 +29,7 @@ class Documents:
     timeout: float
     largest: int
 
-    async def get(self, service: ApiService, path: str, headers: list[Header]) -> Answer | None:
+    async def get(self, service: ApiService, path: str, headers: list[Header]) -> Reply | None:
         """The response of an APIService's server to a GET; None if there is no response."""
         try:
             target = service.target(self.addresses, self.identity)

@@ -17,7 +17,7 @@ from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignError, ForeignKind
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps
-from gateway.outbound.client import Answer, Client, Streamed
+from gateway.outbound.client import Client, Reply, Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.request import OutboundRequest
@@ -51,7 +51,7 @@ class Nameless(ForeignError):
     """An object's name can't be in a path, so it can't be requested."""
 
 
-class Page(NamedTuple):
+class MetadataPage(NamedTuple):
     """A page of a list: the objects' metadata, the list's resourceVersion, and the continue token ("" at the end)."""
 
     items: list[JsonObject]
@@ -98,7 +98,7 @@ class ObjectClient:
         if await self._call(kind, _request("DELETE", _path(kind, namespace), user, body)) is None:
             raise Unsupported("there is no collection")
 
-    async def page(self, kind: ForeignKind, user: User, goes_on: str, namespace: str = "") -> Page:
+    async def page(self, kind: ForeignKind, user: User, goes_on: str, namespace: str = "") -> MetadataPage:
         """A page of the objects of a kind, in all namespaces or in one. `goes_on`: the continue token, or "".
 
         Raises Unsupported too.
@@ -120,7 +120,7 @@ class ObjectClient:
                 nameless += 1
             if piece.over():
                 await piece.next()
-        return Page(known, _text(listed, "resourceVersion"), _text(listed, "continue"), nameless)
+        return MetadataPage(known, _text(listed, "resourceVersion"), _text(listed, "continue"), nameless)
 
     async def each(self, kind: ForeignKind, user: User, namespace: str) -> AsyncIterator[JsonObject]:
         """The metadata of all objects of a kind in a namespace. Raises Unsupported, Nameless too."""
@@ -154,7 +154,7 @@ class ObjectClient:
                 finally:
                     await streamed.aclose()
 
-    async def _call(self, kind: ForeignKind, request: OutboundRequest) -> Answer | None:
+    async def _call(self, kind: ForeignKind, request: OutboundRequest) -> Reply | None:
         """The response of the server; None for 404. Raises Unsupported for 405, Expired for 410."""
         with _foreign_errors():
             answer = await self._client.call(self._target(kind), request, TIMEOUT, LARGEST)

@@ -7,14 +7,14 @@ import logging
 import time
 from collections.abc import Sequence
 
-from gateway.aggregation.held import Held
+from gateway.aggregation.held_objects import HeldObjects
 from gateway.aggregation.objects import PAGES, Expired, ForeignEvent, ObjectClient
 from gateway.endpoints.foreign import ForeignError, ForeignFollower
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.pieces import is_ending
 from storage.entry import Change, ChangeType
-from storage.guarded import guarded
+from storage.guard import guarded
 from storage.time_slice import TimeSlice
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,9 @@ BRIEF = 1.0  # a watch that lasts less seconds counts as a failure
 class Reflection:
     """Passes each object of one kind, and each change, to the followers."""
 
-    def __init__(self, objects: ObjectClient, held: Held, followers: Sequence[ForeignFollower], user: User) -> None:
+    def __init__(
+        self, objects: ObjectClient, held: HeldObjects, followers: Sequence[ForeignFollower], user: User
+    ) -> None:
         self._objects, self._held, self._followers, self._user = objects, held, followers, user
         self._version = ""  # the resourceVersion up to which changes were passed; "" to list again
 

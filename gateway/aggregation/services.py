@@ -12,7 +12,7 @@ from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
 from gateway.outbound.target import Target
 from storage.entry import Entry
-from storage.following import ByName
+from storage.followers import ByName
 
 GROUP, RESOURCE = "apiregistration.k8s.io", "apiservices"
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"

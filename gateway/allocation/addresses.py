@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Protocol
 
 from gateway.allocation.errors import AllocationError, RangeFull
-from gateway.allocation.metrics import Taken, counted
+from gateway.allocation.metrics import AllocationRange, counted
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.service_objects import family_of
@@ -30,7 +30,7 @@ Network = IPv4Network | IPv6Network
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class AddressOwner:
     """The service that an address is for."""
 
     namespace: str
@@ -98,12 +98,12 @@ class Addresses:
             texts = list(self._defaults)
         return [ip_network(text) for text in texts if family_of(text) == family and _is_network(text)]
 
-    async def allocate(self, address: str, parent: Parent, *, dry_run: bool) -> None:
+    async def allocate(self, address: str, parent: AddressOwner, *, dry_run: bool) -> None:
         """Allocates the given address. Raises AllocationError."""
         with counted("static", dry_run) as taken:
             await self._allocate(address, parent, taken, dry_run=dry_run)
 
-    async def _allocate(self, address: str, parent: Parent, taken: Taken, *, dry_run: bool) -> None:
+    async def _allocate(self, address: str, parent: AddressOwner, taken: AllocationRange, *, dry_run: bool) -> None:
         wanted = ip_address(address)
         ranges = self.ranges(family_of(address))
         home = next((block for block in ranges if _has(block, int(wanted))), None)
@@ -114,12 +114,12 @@ class Addresses:
         if not dry_run and not await self.record(str(wanted), parent):
             raise AllocationError(_ALLOCATED)
 
-    async def allocate_next(self, family: str, parent: Parent, *, dry_run: bool) -> str:
+    async def allocate_next(self, family: str, parent: AddressOwner, *, dry_run: bool) -> str:
         """Allocates any free address of a family, and returns it; a dry run the network's own. Raises RangeFull."""
         with counted("dynamic", dry_run) as taken:
             return await self._allocate_next(family, parent, taken, dry_run=dry_run)
 
-    async def _allocate_next(self, family: str, parent: Parent, taken: Taken, *, dry_run: bool) -> str:
+    async def _allocate_next(self, family: str, parent: AddressOwner, taken: AllocationRange, *, dry_run: bool) -> str:
         for block in self.ranges(family):
             taken.cidr = str(block)
             if dry_run:
@@ -134,7 +134,7 @@ class Addresses:
         """Releases an address, if it is allocated."""
         await self._objects.delete(IP_ADDRESSES, "", str(ip_address(address)))
 
-    async def record(self, address: str, parent: Parent) -> bool:
+    async def record(self, address: str, parent: AddressOwner) -> bool:
         """Creates the IPAddress of an address for its service. Returns False if the address is allocated already."""
         labels = {_FAMILY_LABEL: family_of(address), _MANAGER_LABEL: MANAGED_BY}
         whose = {"resource": "services", "namespace": parent.namespace, "name": parent.name}

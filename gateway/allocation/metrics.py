@@ -39,19 +39,19 @@ LEAK, REPAIR = "leak", "repair"  # allocated, but no service uses it; a service 
 
 
 @dataclass(slots=True)
-class Taken:
+class AllocationRange:
     """The range that an address is taken from; "" until that is known."""
 
     cidr: str = ""
 
 
 @contextmanager
-def counted(scope: str, dry_run: bool) -> Iterator[Taken]:
+def counted(scope: str, dry_run: bool) -> Iterator[AllocationRange]:
     """Counts and times the allocation of an address in the block; `scope` is "static" or "dynamic".
 
     A dry run is not counted.
     """
-    began, taken = monotonic(), Taken()
+    began, taken = monotonic(), AllocationRange()
     try:
         yield taken
     except Exception:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, field
 
-from gateway.allocation.addresses import MANAGED_BY, Parent
+from gateway.allocation.addresses import MANAGED_BY, AddressOwner
 from gateway.allocation.carry_over import needs_health_check_port, node_ports
 from gateway.allocation.metrics import ADDRESS_ROUNDS, LEAK, PORT_ROUNDS, REPAIR, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.services import ServiceAllocation
@@ -78,12 +78,12 @@ async def _stored(allocation: ServiceAllocation, resource: str) -> list[StoredOb
 async def _repair_addresses(
     allocation: ServiceAllocation, services: list[JsonObject], recorded: list[StoredObject], suspects: Suspects
 ) -> None:
-    used: dict[str, Parent] = {}
+    used: dict[str, AddressOwner] = {}
     for service in services:
         meta = service["metadata"]
         for address in (service.get("spec") or {}).get("clusterIPs") or ():
             if address and address != "None":
-                used[address] = Parent(meta["namespace"], meta["name"])
+                used[address] = AddressOwner(meta["namespace"], meta["name"])
     by_name = {stored.key.rsplit(b"/", 1)[1].decode(): stored for stored in recorded}
     for address, parent in used.items():
         if address not in by_name:

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Awaitable
 from copy import deepcopy
 
-from gateway.allocation.addresses import Addresses, ObjectWriter, Parent
+from gateway.allocation.addresses import Addresses, AddressOwner, ObjectWriter
 from gateway.allocation.carry_over import in_step, keep_allocated, needs_health_check_port, node_ports
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.families import fill_families, refused, unchanged_preference
@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 class Holding:
     """The addresses and ports that one write has allocated, and those that it releases once it has succeeded."""
 
-    def __init__(self, addresses: Addresses, ports: NodePorts, parent: Parent, dry_run: bool) -> None:
+    def __init__(self, addresses: Addresses, ports: NodePorts, parent: AddressOwner, dry_run: bool) -> None:
         self._addresses, self._ports, self._parent, self._dry_run = addresses, ports, parent, dry_run
         self._taken_addresses: list[str] = []
         self._taken_ports: list[int] = []
@@ -122,7 +122,7 @@ class ServiceAllocation:
         await self.ports.release(freed)
 
     def _holding(self, obj: JsonObject, context: WriteContext) -> Holding:
-        parent = Parent(context.namespace, obj["metadata"].get("name", ""))
+        parent = AddressOwner(context.namespace, obj["metadata"].get("name", ""))
         return Holding(self.addresses, self.ports, parent, context.dry_run)
 
     async def _guarded(self, holding: Holding, work: Awaitable[None]) -> Finish:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from gateway.apply.entries import Identity
+from gateway.apply.entries import ManagerIdentity
 from gateway.apply.field_set import shown_path
 from gateway.http.status import StatusError
 from gateway.validation.field import go_quote
 
-Conflicts = list[tuple[Identity, tuple[str, ...]]]
+Conflicts = list[tuple[ManagerIdentity, tuple[str, ...]]]
 
 
-class Conflict(Exception):
+class ApplyConflict(Exception):
     """An apply has conflicts. `conflicts` has pairs of a manager and the path of a field that it owns."""
 
     def __init__(self, conflicts: Conflicts) -> None:
@@ -37,7 +37,7 @@ def _message(conflicts: Conflicts) -> str:
         manager, path = conflicts[0]
         return f"Apply failed with 1 conflict: conflict with {_shown(manager)}: {shown_path(path)}"
     lines: list[str] = []
-    last: Identity | None = None
+    last: ManagerIdentity | None = None
     for manager, path in conflicts:
         if manager != last:
             lines.append(f"conflicts with {_shown(manager)}:")
@@ -46,7 +46,7 @@ def _message(conflicts: Conflicts) -> str:
     return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)
 
 
-def _shown(manager: Identity) -> str:
+def _shown(manager: ManagerIdentity) -> str:
     text = go_quote(manager.manager)
     if manager.subresource:
         text += f" with subresource {go_quote(manager.subresource)}"

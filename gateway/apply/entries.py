@@ -14,7 +14,7 @@ MAX_UPDATE_MANAGERS = 10
 _ANCIENT = "ancient-changes"
 
 
-class Identity(NamedTuple):
+class ManagerIdentity(NamedTuple):
     """The identity of an entry's manager. For the operation Apply, the version is "": it does not matter."""
 
     manager: str
@@ -33,13 +33,13 @@ class Identity(NamedTuple):
         return "{" + ",".join(f"{quoted(name)}:{quoted(value)}" for name, value in members.items() if value) + "}"
 
 
-def identity_of(entry: JsonObject) -> Identity:
+def identity_of(entry: JsonObject) -> ManagerIdentity:
     operation = entry["operation"]
     version = "" if operation == "Apply" else entry["apiVersion"]
-    return Identity(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
+    return ManagerIdentity(entry.get("manager", ""), operation, version, entry.get("subresource", ""))
 
 
-def new_entry(identity: Identity, api_version: str, time: str | None, fields: FieldSet) -> JsonObject:
+def new_entry(identity: ManagerIdentity, api_version: str, time: str | None, fields: FieldSet) -> JsonObject:
     """An entry of managedFields with its members in Go's order."""
     entry: JsonObject = {"manager": identity.manager} if identity.manager else {}
     entry |= {"operation": identity.operation, "apiVersion": api_version}
@@ -63,7 +63,7 @@ def _values(entry: Any) -> list[Any]:
 
 def read(sent: list[Any]) -> list[JsonObject]:
     """A client's entries in canonical form. Of entries with the same identity, the last counts. Raises ValueError."""
-    found: dict[Identity, JsonObject] = {}
+    found: dict[ManagerIdentity, JsonObject] = {}
     for i, entry in enumerate(sent):
         if entry.get("operation") not in ("Apply", "Update"):
             raise ValueError("operation must be `Apply` or `Update`")
@@ -103,7 +103,7 @@ def capped(entries: list[JsonObject]) -> list[JsonObject]:
         return entries
     updates.sort(key=lambda entry: (entry.get("time") or "", str(identity_of(entry))))
     kept = {identity_of(entry): entry for entry in entries}
-    first: dict[str, Identity] = {}
+    first: dict[str, ManagerIdentity] = {}
     merged: dict[str, list[FieldSet]] = {}
     times: dict[str, str | None] = {}
     for entry in updates:
@@ -114,13 +114,13 @@ def capped(entries: list[JsonObject]) -> list[JsonObject]:
             first[version] = identity
             continue
         if version not in merged:
-            before = kept.get(Identity(_ANCIENT, "Update", version, "")) or kept.pop(first[version])
+            before = kept.get(ManagerIdentity(_ANCIENT, "Update", version, "")) or kept.pop(first[version])
             merged[version] = [before["fieldsV1"]]
         merged[version].append(entry["fieldsV1"])
         times[version] = entry.get("time")
         kept.pop(identity, None)
         excess -= 1
     for version, sets in merged.items():
-        bucket = Identity(_ANCIENT, "Update", version, "")
+        bucket = ManagerIdentity(_ANCIENT, "Update", version, "")
         kept[bucket] = new_entry(bucket, version, times[version], union_of(sets))
     return list(kept.values())

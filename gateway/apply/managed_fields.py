@@ -11,7 +11,7 @@ from typing import Protocol
 
 from gateway.apply import entries as managers
 from gateway.apply.comparison import Comparison, compare, unset
-from gateway.apply.entries import Identity, identity_of, new_entry
+from gateway.apply.entries import ManagerIdentity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
 from gateway.apply.in_versions import InVersions, ToVersion
 from gateway.apply.nonconformity import nonconformity
@@ -21,7 +21,7 @@ from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type, compiled
 
 
-class Shared(Protocol):
+class SharedMember(Protocol):
     """A member (such as spec) that many new objects have with the same value. Its field set is computed once."""
 
     member: str
@@ -62,7 +62,7 @@ def update_managed(
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
     convert: ToVersion | None = None,
-    shared: Shared | None = None,
+    shared: SharedMember | None = None,
 ) -> None:
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
@@ -73,7 +73,7 @@ def update_managed(
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
-    writer = Identity(manager or "unknown", operation, api_version, subresource)
+    writer = ManagerIdentity(manager or "unknown", operation, api_version, subresource)
     if old is None and sent is None and (fields := _fields_of_plain(new, type_, reset, shared)):
         metadata["managedFields"] = [new_entry(writer, api_version, now, fields)]
         return
@@ -136,7 +136,7 @@ class Differences:
         type_: Type,
         api_version: str,
         reset: tuple[tuple[str, ...], ...],
-        shared: Shared | None = None,
+        shared: SharedMember | None = None,
     ) -> None:
         self._old, self._new = old, new
         self._reset = reset_set(reset)
@@ -189,7 +189,7 @@ def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Compariso
     return compare(_owned(old, type_), _owned(new, type_), type_)
 
 
-def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
+def _compared_new(new: JsonObject, type_: Type, shared: SharedMember) -> Comparison:
     """The fields of a new object. Those of its shared member are taken from `shared`, or stored there."""
     empty, bare, member = _owned(None, type_), _owned(new, type_), shared.member
     if shared.fields is None:
@@ -203,7 +203,7 @@ def _compared_new(new: JsonObject, type_: Type, shared: Shared) -> Comparison:
 
 
 def _fields_of_plain(
-    new: JsonObject, type_: Type, reset: tuple[tuple[str, ...], ...], shared: Shared | None
+    new: JsonObject, type_: Type, reset: tuple[tuple[str, ...], ...], shared: SharedMember | None
 ) -> FieldSet | None:
     """The fields of a new object that follow from its names (see plain_creates.py); None for another object."""
     if any(len(path) > 1 for path in reset) or (shared is not None and shared.fields is None):
@@ -304,7 +304,7 @@ def _remaining(known: list[JsonObject], differences: Differences, type_: Type, a
     return left
 
 
-def _with_changes(entries: list[JsonObject], writer: Identity, changed: FieldSet, now: str) -> list[JsonObject]:
+def _with_changes(entries: list[JsonObject], writer: ManagerIdentity, changed: FieldSet, now: str) -> list[JsonObject]:
     others = []
     for entry in entries:
         if identity_of(entry) == writer:

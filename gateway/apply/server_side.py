@@ -8,14 +8,14 @@ from typing import Any
 
 from gateway.apply import entries as managers
 from gateway.apply import last_applied
-from gateway.apply.conflicts import Conflict, conflict_error
-from gateway.apply.entries import Identity, identity_of, new_entry
+from gateway.apply.conflicts import ApplyConflict, conflict_error
+from gateway.apply.entries import ManagerIdentity, identity_of, new_entry
 from gateway.apply.field_set import FieldSet, difference, has, intersection, ordered, paths, recursive_difference
 from gateway.apply.in_versions import InVersions, ToVersion
 from gateway.apply.managed_fields import NOBODYS, Differences, Nonconforming, reset_set, update_managed
-from gateway.apply.merging import merged
+from gateway.apply.merge import merged
 from gateway.apply.nonconformity import nonconformity
-from gateway.apply.pruning import pruned
+from gateway.apply.prune import pruned
 from gateway.apply.reconcile import reconciled
 from gateway.apply.walks import applied_paths
 from gateway.http.status import StatusError, bad_request
@@ -37,8 +37,8 @@ class _Apply:
     convert: ToVersion | None
 
     @property
-    def identity(self) -> Identity:
-        return Identity(self.manager, "Apply", "", self.subresource)
+    def identity(self) -> ManagerIdentity:
+        return ManagerIdentity(self.manager, "Apply", "", self.subresource)
 
 
 def server_side_apply(
@@ -70,7 +70,7 @@ def server_side_apply(
         seen = _in_versions(_tracked(live, request), request)
         try:
             result = _applied(seen, config, request)
-        except Conflict as conflict:
+        except ApplyConflict as conflict:
             result = _despite_conflicts(conflict, live, seen, config, request)
         except Nonconforming as error:
             raise StatusError(500, "", str(error)) from None
@@ -216,15 +216,17 @@ def _reconciled(entry: JsonObject, request: _Apply) -> JsonObject:
     return entry if fitting is fields else {**entry, "fieldsV1": fitting}
 
 
-def _take_over(entries: dict[Identity, JsonObject], live: InVersions, result: JsonObject, request: _Apply) -> None:
+def _take_over(
+    entries: dict[ManagerIdentity, JsonObject], live: InVersions, result: JsonObject, request: _Apply
+) -> None:
     """Removes the fields that the apply changes from the other managers' entries, in place.
 
     Raises Conflict if there are such fields and the apply is not forced.
     """
     after = InVersions(result, request.type_, request.api_version, request.convert)
     differences = Differences(live, after, request.type_, request.api_version, request.reset)
-    conflicts: list[tuple[Identity, tuple[str, ...]]] = []
-    left: dict[Identity, JsonObject] = {}
+    conflicts: list[tuple[ManagerIdentity, tuple[str, ...]]] = []
+    left: dict[ManagerIdentity, JsonObject] = {}
     for identity, entry in entries.items():
         found = differences.in_version(entry["apiVersion"])
         if found is None:
@@ -235,13 +237,13 @@ def _take_over(entries: dict[Identity, JsonObject], live: InVersions, result: Js
         if kept:
             left[identity] = entry if kept is fields else {**entry, "fieldsV1": kept}
     if conflicts and not request.force:
-        raise Conflict(conflicts)
+        raise ApplyConflict(conflicts)
     entries.clear()
     entries.update(left)
 
 
 def _despite_conflicts(
-    conflict: Conflict, live: JsonObject, seen: InVersions, config: JsonObject, request: _Apply
+    conflict: ApplyConflict, live: JsonObject, seen: InVersions, config: JsonObject, request: _Apply
 ) -> JsonObject:
     """Applies with force if kubectl's client-side apply set all fields in conflict; else raises StatusError 409."""
     found = conflict.conflicts

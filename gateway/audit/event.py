@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from gateway.audit.objects import Body, embedded
+from gateway.audit.objects import EncodedObject, embedded
 from gateway.audit.policy import API_VERSION, AuditLevel, AuditStage
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
@@ -34,7 +34,7 @@ class AuditEvent:
 
     meta: JsonObject
     request: bytes | None = None
-    response: Body | None = None
+    response: EncodedObject | None = None
     without_managed_fields: bool = False
     annotations: dict[str, str] = field(default_factory=dict)
     texts: int = 0  # rough number of characters of those texts whose length clients and webhooks determine

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from storage.instruments.timing import Times
+from storage.instruments.trace import Times
 
 _PREFIX = "apiserver.latency.k8s.io/"
 _SLOW = 0.5  # seconds; faster requests have no such annotations

@@ -32,7 +32,7 @@ class LeftOut(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class EncodedObject:
     """An encoded object of an answer. `media` is its media type: JSON, YAML, CBOR or protobuf. `own` says that this
     server has made it, so that it is valid.
     """
@@ -65,19 +65,19 @@ def written_object(obj: JsonObject, without_managed_fields: bool) -> bytes:
     return bounded(lambda: encode_answer(obj, obj["kind"], obj["apiVersion"]).rstrip())
 
 
-def in_json(body: Body) -> Body | None:
+def in_json(body: EncodedObject) -> EncodedObject | None:
     """Converts an answer in YAML, CBOR or protobuf to JSON; None if that fails. Other media types are returned
     unchanged.
     """
     if body.media == JSON or not body.media.endswith(("yaml", "cbor", "protobuf")):
         return body
     try:
-        return Body(written(_decoded(body)), own=True)
+        return EncodedObject(written(_decoded(body)), own=True)
     except (ValueError, RecursionError):
         return None
 
 
-def embedded(body: Body, without_managed_fields: bool) -> Any:
+def embedded(body: EncodedObject, without_managed_fields: bool) -> Any:
     """The value of a JSON answer for `dumps` of an event; None if it is no JSON.
 
     A large answer of this server is parsed only to take its managed fields away. They stay if that would take too long.
@@ -101,7 +101,7 @@ def _may_be_stripped(data: bytes) -> bool:
     return data.count(b"[") + data.count(b"{") <= MOST_STRIPPED and members(data) <= 4 * MOST_STRIPPED
 
 
-def _decoded(body: Body) -> Any:
+def _decoded(body: EncodedObject) -> Any:
     """Decodes an answer that is not JSON. Raises ValueError."""
     if body.media.endswith("yaml"):
         return read_yaml(body.data)[0]

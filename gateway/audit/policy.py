@@ -125,7 +125,7 @@ def _path_matches(path: str, wanted: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AuditPolicy:
     """The rules, in order."""
 
     rules: tuple[AuditRule, ...]
@@ -138,7 +138,7 @@ class Policy:
         return None
 
 
-def read_policy(path: Path) -> Policy:
+def read_policy(path: Path) -> AuditPolicy:
     """Reads the policy from a YAML or JSON file. Raises OSError, InvalidConfiguration."""
     with path.open("rb") as file:
         data = file.read(_LARGEST + 1)
@@ -147,7 +147,7 @@ def read_policy(path: Path) -> Policy:
     return policy_of(load_yaml(data))
 
 
-def policy_of(found: Any) -> Policy:
+def policy_of(found: Any) -> AuditPolicy:
     """Reads the policy from a parsed object. Unknown fields cause a warning, as in kube-apiserver. Raises
     InvalidConfiguration.
     """
@@ -160,7 +160,7 @@ def policy_of(found: Any) -> Policy:
         raise InvalidConfiguration("rules must be a list")
     if not rules:
         raise InvalidConfiguration("it has no rules")
-    return Policy(tuple(_rule(each, f"rules[{index}]", omitted, without) for index, each in enumerate(rules)))
+    return AuditPolicy(tuple(_rule(each, f"rules[{index}]", omitted, without) for index, each in enumerate(rules)))
 
 
 def _rule(found: Any, at: str, omitted: frozenset[AuditStage], without: bool) -> AuditRule:

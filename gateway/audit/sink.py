@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Protocol
 
 from gateway import pieces
-from gateway.audit.batching import Batching, Throttle
+from gateway.audit.batches import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import AuditEvent
-from gateway.audit.fitting import Bounds, TooLarge, fitting
 from gateway.audit.rotation import Keeping, RotatedFile
+from gateway.audit.truncation import EventSizes, EventTooLarge, fitting
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ Waiting = tuple[AuditEvent, "asyncio.Future[bool] | None"]
 Batch = list[Waiting]
 
 
-class Mode(StrEnum):
+class AuditMode(StrEnum):
     """Whether requests wait for their events: BATCH, no; BLOCKING, until they are written; STRICT, also fail if not."""
 
     BATCH = "batch"
@@ -41,7 +41,7 @@ class Mode(StrEnum):
     STRICT = "blocking-strict"
 
 
-class Sink(Protocol):
+class EventSink(Protocol):
     """A destination of events."""
 
     async def take(self, event: AuditEvent) -> bool:
@@ -77,14 +77,14 @@ class LogSink:
         self,
         path: str,
         keeping: Keeping,
-        mode: Mode,
+        mode: AuditMode,
         legacy: bool,
         batching: Batching,
-        bounds: Bounds | None = None,
+        bounds: EventSizes | None = None,
         counts: Counts | None = None,
     ) -> None:
         self._mode, self._batching, self._bounds = mode, batching, bounds
-        self._throttle = Throttle(batching.rate if mode is Mode.BATCH else 0.0, batching.burst, time.monotonic())
+        self._throttle = Throttle(batching.rate if mode is AuditMode.BATCH else 0.0, batching.burst, time.monotonic())
         self._encode: Callable[[AuditEvent], bytes] = AuditEvent.legacy if legacy else AuditEvent.line
         self._file = None if path == "-" else RotatedFile(Path(path), keeping)
         self._waiting: deque[Waiting] = deque()
@@ -97,7 +97,7 @@ class LogSink:
         self._thread.start()
 
     async def take(self, event: AuditEvent) -> bool:
-        batched = self._mode is Mode.BATCH
+        batched = self._mode is AuditMode.BATCH
         future = None if batched else self._loop.create_future()
         with self._changed:
             # in blocking modes the number of requests limits that of events, and no event may be lost
@@ -111,7 +111,7 @@ class LogSink:
             return True
         if future is None:
             return True
-        return await future or self._mode is not Mode.STRICT
+        return await future or self._mode is not AuditMode.STRICT
 
     async def close(self) -> None:
         with self._changed:
@@ -152,7 +152,7 @@ class LogSink:
 
     def _next(self) -> Batch | None:
         """Waits for events; returns those to be written together, None at the end."""
-        batching, batched = self._batching, self._mode is Mode.BATCH
+        batching, batched = self._batching, self._mode is AuditMode.BATCH
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._ending)
             if batched and batching.size > 1 and batching.wait:
@@ -164,7 +164,7 @@ class LogSink:
         """The line of an event; b"" for one that is too large, which counts as lost but does not fail the request."""
         try:
             return fitting(waiting[0], self._encode, self._bounds)
-        except TooLarge as error:
+        except EventTooLarge as error:
             self._complaints.lost(1, "truncate", error)
             return b""
 

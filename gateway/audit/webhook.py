@@ -13,12 +13,12 @@ from contextlib import suppress
 
 from gateway import pieces
 from gateway.access.remote import RemoteService
-from gateway.audit.batching import Batching, Throttle
+from gateway.audit.batches import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import AuditEvent
-from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
 from gateway.audit.policy import API_VERSION
-from gateway.audit.sink import MOST_WAITING, Complaints, Mode
+from gateway.audit.sink import MOST_WAITING, AuditMode, Complaints
+from gateway.audit.truncation import EventSizes, EventTooLarge, batches, fitting
 from gateway.jsontypes import dumps
 from gateway.outbound.client import Client
 from gateway.outbound.errors import CallError
@@ -39,9 +39,9 @@ class WebhookSink:
     def __init__(
         self,
         place: RemoteService,
-        mode: Mode,
+        mode: AuditMode,
         batching: Batching,
-        bounds: Bounds | None = None,
+        bounds: EventSizes | None = None,
         counts: Counts | None = None,
     ) -> None:
         self._place, self._mode, self._batching, self._bounds = place, mode, batching, bounds
@@ -56,8 +56,8 @@ class WebhookSink:
         self._task = asyncio.create_task(self._run(), name="audit-webhook")
 
     async def take(self, event: AuditEvent) -> bool:
-        if self._mode is not Mode.BATCH:
-            return await self._send([event]) or self._mode is not Mode.STRICT
+        if self._mode is not AuditMode.BATCH:
+            return await self._send([event]) or self._mode is not AuditMode.STRICT
         if len(self._waiting) >= self._batching.most or self._size + event.size > MOST_WAITING:
             self._complaints.lost(1, "buffered", "too many wait to be sent")
             return True
@@ -161,7 +161,7 @@ class WebhookSink:
         return fitting(event, _item, self._bounds)
 
     def _unwritable(self, event: AuditEvent, error: Exception) -> None:
-        if isinstance(error, TooLarge):
+        if isinstance(error, EventTooLarge):
             self._complaints.lost(1, "truncate", error)
         else:
             self._complaints.lost(1, "webhook", type(error).__name__)

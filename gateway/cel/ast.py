@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.cel.types import DYN, Type
+from gateway.cel.types import DYN, CelType
 
 
 @dataclass(slots=True, eq=False)
@@ -16,7 +16,7 @@ class Node:
     """The base class of nodes: offset in the text, and type (DYN until the checker has set it)."""
 
     at: int
-    type: Type = field(default=DYN, init=False)
+    type: CelType = field(default=DYN, init=False)
 
 
 @dataclass(slots=True, eq=False)

@@ -5,7 +5,7 @@ Fields of some types, such as quantities, are not declared, because their schema
 from __future__ import annotations
 
 from gateway.cel.names import escape
-from gateway.cel.schema_types import Declared
+from gateway.cel.schema_types import SchemaDeclaration
 from gateway.cel.types import BOOL, BYTES, DOUBLE, DYN, INT, STRING, TIMESTAMP
 from gateway.schema.types import Type, TypeKind
 
@@ -28,36 +28,38 @@ class _Declaring:
     """Declares the types of one object. A recursive type is declared as an object without fields."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Declared | None] = {}
+        self._known: dict[int, SchemaDeclaration | None] = {}
 
-    def declare(self, type_: Type) -> Declared | None:
+    def declare(self, type_: Type) -> SchemaDeclaration | None:
         key = id(type_)
         if key not in self._known:
-            self._known[key] = Declared(fields={}) if type_.kind is TypeKind.STRUCT else None
+            self._known[key] = SchemaDeclaration(fields={}) if type_.kind is TypeKind.STRUCT else None
             self._known[key] = self._declared(type_)
         return self._known[key]
 
-    def _declared(self, type_: Type) -> Declared | None:
+    def _declared(self, type_: Type) -> SchemaDeclaration | None:
         match type_.kind:
             case TypeKind.STRUCT:
                 return self._object(type_)
             case TypeKind.LIST | TypeKind.MAP:
                 element = None if type_.elem is None else self.declare(type_.elem)
-                return None if element is None else Declared(element=element, is_map=type_.kind is TypeKind.MAP)
+                return (
+                    None if element is None else SchemaDeclaration(element=element, is_map=type_.kind is TypeKind.MAP)
+                )
             case TypeKind.ANY:
-                return Declared(fields={}) if type_.name in _OPAQUE_OBJECTS else None
+                return SchemaDeclaration(fields={}) if type_.name in _OPAQUE_OBJECTS else None
         scalar = _SCALARS.get(type_.kind)
-        return None if scalar is None else Declared(scalar)
+        return None if scalar is None else SchemaDeclaration(scalar)
 
-    def _object(self, type_: Type) -> Declared:
-        fields = dict[str, tuple[str, Declared]]()
+    def _object(self, type_: Type) -> SchemaDeclaration:
+        fields = dict[str, tuple[str, SchemaDeclaration]]()
         for name, field in type_.fields.items():
             declared, written = self.declare(field.type), escape(name)
             if declared is not None and written is not None:
                 fields[written] = name, declared
-        return Declared(fields=fields)
+        return SchemaDeclaration(fields=fields)
 
 
-def declare_builtin(type_: Type) -> Declared | None:
+def declare_builtin(type_: Type) -> SchemaDeclaration | None:
     """The declaration of a type; None if expressions cannot use its values."""
     return _Declaring().declare(type_)

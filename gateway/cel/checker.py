@@ -32,8 +32,8 @@ from gateway.cel.types import (
     NULL,
     STRING,
     UINT,
+    CelType,
     Kind,
-    Type,
     describe,
     list_of,
     map_of,
@@ -69,7 +69,7 @@ class _Checker:
         self.environment = environment
         self.found = Substitutions()
         self.problems = list[Problem]()
-        self.scopes = list[dict[str, Type]]()
+        self.scopes = list[dict[str, CelType]]()
         # nodes whose types have type parameters; later nodes may determine these
         self.generic = list[Node]()
 
@@ -104,7 +104,7 @@ class _Checker:
     def _report(self, at: int, message: str) -> None:
         self.problems.append(Problem(at, message))
 
-    def _lookup(self, name: str) -> Type | None:
+    def _lookup(self, name: str) -> CelType | None:
         name = name.removeprefix(".")
         for scope in reversed(self.scopes):
             if name in scope:
@@ -118,7 +118,7 @@ class _Checker:
             return
         self._resolve(node, known)
 
-    def _resolve(self, node: Ident, known: Type) -> None:
+    def _resolve(self, node: Ident, known: CelType) -> None:
         """Sets the type of an identifier, and its constant if it names a type."""
         node.name = node.name.removeprefix(".")
         node.type = known
@@ -135,7 +135,7 @@ class _Checker:
         node.type = BOOL if node.test_only else self.found.apply(result)
         return node
 
-    def _field(self, at: int, operand: Node, field: str, *, optional: bool) -> Type:
+    def _field(self, at: int, operand: Node, field: str, *, optional: bool) -> CelType:
         target, was_optional = unwrapped(self.found.apply(operand.type))
         result = ERROR
         match target.kind:
@@ -153,7 +153,7 @@ class _Checker:
                 result = DYN
         return optional_of(result) if was_optional or optional else result
 
-    def _field_of_struct(self, at: int, struct: str, field: str) -> Type:
+    def _field_of_struct(self, at: int, struct: str, field: str) -> CelType:
         structs = self.environment.structs
         if (found := structs.field(struct, field)) is not None:
             return found
@@ -207,8 +207,8 @@ class _Checker:
         else:
             node.type = result
 
-    def _general_overload(self, node: Call, function: Function, given: list[Type]) -> Type | None:
-        result: Type | None = None
+    def _general_overload(self, node: Call, function: Function, given: list[CelType]) -> CelType | None:
+        result: CelType | None = None
         for overload in function.overloads:
             if overload.member is not (node.target is not None):
                 continue
@@ -227,7 +227,7 @@ class _Checker:
                 result = DYN
         return result
 
-    def _logical(self, node: Call, function: Function, given: list[Type]) -> None:
+    def _logical(self, node: Call, function: Function, given: list[CelType]) -> None:
         node.overloads = [function.overloads[0].id]
         node.type = BOOL
         for argument, each in zip(node.arguments, given, strict=True):
@@ -235,19 +235,19 @@ class _Checker:
                 self._report(argument.at, f"expected type 'bool' but found '{describe(each)}'")
                 node.type = ERROR
 
-    def _no_overload(self, name: str, given: list[Type], member: bool) -> str:
+    def _no_overload(self, name: str, given: list[CelType], member: bool) -> str:
         written = [describe(self.found.apply(each, final=True)) for each in given]
         signature = f"{written[0]}.({', '.join(written[1:])})" if member else f"({', '.join(written)})"
         return f"found no matching overload for '{name}' applied to '{signature}'"
 
-    def _join(self, previous: Type | None, current: Type) -> Type:
+    def _join(self, previous: CelType | None, current: CelType) -> CelType:
         if previous is None:
             return current
         if self.found.assignable(previous, current):
             return most_general(previous, current)
         return DYN  # `validate` refuses mixed types later, except in the arguments of `format`
 
-    def _option(self, node: Node, optional: bool) -> Type:
+    def _option(self, node: Node, optional: bool) -> CelType:
         """The type of a list element, map value or field value. For `?x` it is the type within the optional."""
         if not optional:
             return node.type
@@ -258,20 +258,20 @@ class _Checker:
         return inner
 
     def _list(self, node: ListLiteral) -> None:
-        joined: Type | None = None
+        joined: CelType | None = None
         for at, element in enumerate(node.elements):
             element = node.elements[at] = self.check(element)
             joined = self._join(joined, self._option(element, at in node.optional))
         node.type = list_of(joined or self.found.fresh())
 
     def _map(self, node: MapLiteral) -> None:
-        keys: Type | None = None
-        values: Type | None = None
+        keys: CelType | None = None
+        values: CelType | None = None
         for entry in node.entries:
             keys, values = self._entry(entry, keys, values)
         node.type = map_of(keys or self.found.fresh(), values or self.found.fresh())
 
-    def _entry(self, entry: MapEntry, keys: Type | None, values: Type | None) -> tuple[Type, Type]:
+    def _entry(self, entry: MapEntry, keys: CelType | None, values: CelType | None) -> tuple[CelType, CelType]:
         entry.key = self.check(entry.key)
         keys = self._join(keys, entry.key.type)
         entry.value = self.check(entry.value)
@@ -315,7 +315,7 @@ class _Checker:
         self.scopes.pop()
         node.type = self.found.apply(node.result.type)
 
-    def _iteration_variables(self, node: Comprehension) -> dict[str, Type]:
+    def _iteration_variables(self, node: Comprehension) -> dict[str, CelType]:
         over = self.found.apply(node.range.type)
         match over.kind:
             case Kind.LIST:
@@ -333,6 +333,6 @@ class _Checker:
                 first = second = ERROR
         return {node.variable: first, node.variable2: second} if node.variable2 else {node.variable: first}
 
-    def _must_be(self, node: Node, wanted: Type) -> None:
+    def _must_be(self, node: Node, wanted: CelType) -> None:
         if wanted is not node.type and not self.found.assignable(wanted, node.type):
             self._report(node.at, f"expected type '{describe(wanted)}' but found '{describe(node.type)}'")

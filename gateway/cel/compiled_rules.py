@@ -11,7 +11,7 @@ from gateway.cel.estimates import estimate
 from gateway.cel.plan import Trust
 from gateway.cel.program import InstantiationError, Program, compile_expression, plan
 from gateway.cel.raw import differs_raw
-from gateway.cel.schema_types import LARGEST_REQUEST, Declared, SchemaTypes
+from gateway.cel.schema_types import LARGEST_REQUEST, SchemaDeclaration, SchemaTypes
 from gateway.cel.source import CompilationError
 from gateway.cel.types import BOOL, STRING, optional_of
 from gateway.cel.validators import children
@@ -61,7 +61,7 @@ class CompiledRule:
 
 
 def compile_rules(
-    rules: list[JsonObject], schema: JsonObject, declared: Declared, edition: Edition = FIRST
+    rules: list[JsonObject], schema: JsonObject, declared: SchemaDeclaration, edition: Edition = FIRST
 ) -> list[CompiledRule]:
     """The compiled rules of one schema node. `declared` is the type of the node's values."""
     types = SchemaTypes(declared)
@@ -75,7 +75,9 @@ def compile_rules(
     return compiled
 
 
-def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: SchemaTypes, edition: Edition) -> None:
+def _compile(
+    one: CompiledRule, schema: JsonObject, declared: SchemaDeclaration, types: SchemaTypes, edition: Edition
+) -> None:
     old = optional_of(types.type) if one.optional_old_self else types.type
     environment = Environment({"self": types.type, "oldSelf": old}, types, edition=edition)
     one.raw = one.optional_old_self and differs_raw(declared)
@@ -97,7 +99,7 @@ def _compile(one: CompiledRule, schema: JsonObject, declared: Declared, types: S
         one.target = _target(target, schema)
 
 
-def _compile_message(one: CompiledRule, environment: Environment, declared: Declared) -> None:
+def _compile_message(one: CompiledRule, environment: Environment, declared: SchemaDeclaration) -> None:
     program = _program(
         one.rule["messageExpression"],
         environment,

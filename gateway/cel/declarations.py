@@ -18,8 +18,8 @@ from gateway.cel.types import (
     TIMESTAMP,
     TYPE,
     UINT,
+    CelType,
     Kind,
-    Type,
     list_of,
     map_of,
     parameter,
@@ -34,8 +34,8 @@ class Overload:
 
     id: str
     member: bool
-    arguments: tuple[Type, ...]
-    result: Type
+    arguments: tuple[CelType, ...]
+    result: CelType
     parameters: tuple[str, ...]
 
     @property
@@ -69,7 +69,7 @@ _LATER: dict[str, list[tuple[str, bool, list[str], str]]] = {
     "includes": [("list_includes_dyn_dyn", True, ["dyn", "dyn"], "bool")],
 }
 
-TYPES: dict[str, Type] = {
+TYPES: dict[str, CelType] = {
     "bool": BOOL,
     "bytes": BYTES,
     "double": DOUBLE,
@@ -82,14 +82,14 @@ TYPES: dict[str, Type] = {
     "string": STRING,
     "type": TYPE,
     "uint": UINT,
-    "net.IP": Type(Kind.OPAQUE, "net.IP"),
-    "net.CIDR": Type(Kind.OPAQUE, "net.CIDR"),
-    "optional_type": Type(Kind.OPAQUE, "optional_type", parameter("V")),
+    "net.IP": CelType(Kind.OPAQUE, "net.IP"),
+    "net.CIDR": CelType(Kind.OPAQUE, "net.CIDR"),
+    "optional_type": CelType(Kind.OPAQUE, "optional_type", parameter("V")),
 }
 
 
 @cache
-def type_names() -> dict[str, Type]:
+def type_names() -> dict[str, CelType]:
     """The CEL type of each type name, such as `int`, in an expression."""
     return {name: type_of(known) if known is not TYPE else type_of(TYPE) for name, known in TYPES.items()}
 
@@ -124,7 +124,7 @@ def _overload(identifier: str, member: bool, arguments: list[str], result: str) 
     return Overload(identifier, member, types, given, tuple(sorted(_parameters(*types, given))))
 
 
-def _parameters(*types: Type) -> set[str]:
+def _parameters(*types: CelType) -> set[str]:
     found = set[str]()
     for each in types:
         if each.kind is Kind.PARAMETER:

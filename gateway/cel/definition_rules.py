@@ -8,7 +8,7 @@ from typing import Any
 from gateway.cel.compiled_rules import CompiledRule, compile_rules
 from gateway.cel.edition import FIRST, Edition
 from gateway.cel.names import escape
-from gateway.cel.schema_types import Declared, declare
+from gateway.cel.schema_types import SchemaDeclaration, declare
 from gateway.cel.sizes import LARGEST
 from gateway.jsontypes import JsonObject, go_dumps
 from gateway.validation.field import FieldError, Verbatim, forbidden, internal, invalid
@@ -45,7 +45,7 @@ class _Place:
 
     path: str
     cardinality: int | None
-    declared: Declared | None = None
+    declared: SchemaDeclaration | None = None
     inside: bool = False
     root: bool = False
     # the path of the outermost enclosing list that is not of type map; "" if there is none: old and new items of such
@@ -101,7 +101,12 @@ def _visit(schema: JsonObject, place: _Place, context: _Context) -> None:
 
 
 def _visit_below(
-    schema: JsonObject, place: _Place, declared: Declared | None, inside: bool, times: int | None, context: _Context
+    schema: JsonObject,
+    place: _Place,
+    declared: SchemaDeclaration | None,
+    inside: bool,
+    times: int | None,
+    context: _Context,
 ) -> None:
     element = declared.element if declared is not None and inside else None
     uncorrelated = place.uncorrelated
@@ -140,7 +145,7 @@ def _times(cardinality: int | None, elements: int | None) -> int | None:
 
 
 def _check(
-    rules: list[JsonObject], schema: JsonObject, declared: Declared | None, place: _Place, context: _Context
+    rules: list[JsonObject], schema: JsonObject, declared: SchemaDeclaration | None, place: _Place, context: _Context
 ) -> None:
     path = f"{place.path}.x-kubernetes-validations"
     if declared is None:

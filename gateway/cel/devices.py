@@ -7,7 +7,7 @@ from gateway.cel.environment import Environment
 from gateway.cel.estimates import estimate
 from gateway.cel.macros import BINDINGS
 from gateway.cel.program import InstantiationError, Program, compile_expression
-from gateway.cel.schema_types import Declared
+from gateway.cel.schema_types import SchemaDeclaration
 from gateway.cel.source import CompilationError
 from gateway.cel.types import ANY, BOOL, STRING, map_of, struct
 from gateway.validation.field import FieldError, forbidden, internal, invalid
@@ -29,18 +29,18 @@ _TYPES = DeclaredTypes(
 _ENVIRONMENT = Environment({"device": struct("kubernetes.DRADevice")}, _TYPES, frozenset({BINDINGS}))
 
 
-def _by_name(value: Declared) -> Declared:
+def _by_name(value: SchemaDeclaration) -> SchemaDeclaration:
     """A map of maps: values by domain, then by identifier."""
-    inner = Declared(element=value, is_map=True, most=_NAMES, longest_key=_IDENTIFIER)
-    return Declared(element=inner, is_map=True, most=_NAMES, longest_key=_DOMAIN)
+    inner = SchemaDeclaration(element=value, is_map=True, most=_NAMES, longest_key=_IDENTIFIER)
+    return SchemaDeclaration(element=inner, is_map=True, most=_NAMES, longest_key=_DOMAIN)
 
 
-_SIZES = Declared(
+_SIZES = SchemaDeclaration(
     fields={
-        "driver": ("driver", Declared(STRING, most=_DRIVER)),
-        "allowMultipleAllocations": ("allowMultipleAllocations", Declared(BOOL, most=1)),
-        "attributes": ("attributes", _by_name(Declared(ANY, most=_VALUE))),
-        "capacity": ("capacity", _by_name(Declared(_QUANTITY))),
+        "driver": ("driver", SchemaDeclaration(STRING, most=_DRIVER)),
+        "allowMultipleAllocations": ("allowMultipleAllocations", SchemaDeclaration(BOOL, most=1)),
+        "attributes": ("attributes", _by_name(SchemaDeclaration(ANY, most=_VALUE))),
+        "capacity": ("capacity", _by_name(SchemaDeclaration(_QUANTITY))),
     }
 )
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from gateway.cel.declarations import Function, functions, optional_functions, type_names
 from gateway.cel.edition import FIRST, Edition
-from gateway.cel.types import Type
+from gateway.cel.types import CelType
 
 Maker = Callable[[dict[str, Any]], Any]
 
@@ -19,7 +19,7 @@ class Structs(Protocol):
     def known(self, name: str) -> bool:
         """Whether there is an object type of that name."""
 
-    def field(self, name: str, field: str) -> Type | None:
+    def field(self, name: str, field: str) -> CelType | None:
         """The type of a field, None if the object type has no such field. `field` is escaped as in expressions."""
 
     def maker(self, name: str) -> Maker | None:
@@ -33,7 +33,7 @@ class NoStructs:
         """See Structs."""
         return False
 
-    def field(self, name: str, field: str) -> Type | None:
+    def field(self, name: str, field: str) -> CelType | None:
         """See Structs."""
         return None
 
@@ -50,7 +50,7 @@ class Environment:
     addition to those that its edition lacks.
     """
 
-    variables: Mapping[str, Type] = field(default_factory=dict)
+    variables: Mapping[str, CelType] = field(default_factory=dict)
     structs: Structs = field(default_factory=NoStructs)
     libraries: frozenset[str] = frozenset()
     absent: frozenset[str] = frozenset()
@@ -67,7 +67,7 @@ class Environment:
         found = functions().get(name)
         return found.without(edition.withdrawn) if found is not None and edition.withdrawn else found
 
-    def variable(self, name: str) -> Type | None:
+    def variable(self, name: str) -> CelType | None:
         """The type of a variable, or of the name of a type (`int`); None for an unknown name."""
         name = name.removeprefix(".")
         return self.variables.get(name) or type_names().get(name)

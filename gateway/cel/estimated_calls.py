@@ -8,10 +8,10 @@ from math import ceil
 
 from gateway.cel.ast import Literal, Node
 from gateway.cel.costs import AUTHORIZATION_CHECK, LIST_BASE, REGEX, STRUCT_BASE, TRAVERSAL
-from gateway.cel.sizes import LARGEST, NOTHING, ONE, UNKNOWN, Range, fixed
-from gateway.cel.types import Kind, Type
+from gateway.cel.sizes import LARGEST, NOTHING, ONE, UNKNOWN, SizeRange, fixed
+from gateway.cel.types import CelType, Kind
 
-SizeAt = Callable[[tuple[str, ...]], Range | None]
+SizeAt = Callable[[tuple[str, ...]], SizeRange | None]
 _LONGEST_FORMAT_NAME, _LONGEST_FORMAT_REGEX = 64, 128
 
 
@@ -20,19 +20,19 @@ class Argument:
     """An argument of a call: its node, type, path in the schema, and its size and that of its items if known."""
 
     node: Node | None
-    type: Type
+    type: CelType
     path: tuple[str, ...]
-    computed: Range | None
+    computed: SizeRange | None
     size_at: SizeAt
-    items: Range | None = None
+    items: SizeRange | None = None
 
     @property
-    def known(self) -> Range:
+    def known(self) -> SizeRange:
         """The size that follows from the expression alone."""
         return self.computed or UNKNOWN
 
     @property
-    def size(self) -> Range:
+    def size(self) -> SizeRange:
         """The size that follows from the expression, else from the schema."""
         return self.computed or self.size_at(self.path) or UNKNOWN
 
@@ -41,8 +41,8 @@ class Argument:
 class Estimate:
     """The cost of a call without its arguments, and the size of its result if known."""
 
-    cost: Range
-    size: Range | None = field(default=None)
+    cost: SizeRange
+    size: SizeRange | None = field(default=None)
 
 
 Target = Argument | None
@@ -92,7 +92,7 @@ def _included(target: Target, arguments: Arguments) -> Estimate | None:
     return Estimate(target.size.times(ONE))
 
 
-def _element_size(of: Argument) -> Range:
+def _element_size(of: Argument) -> SizeRange:
     return of.size_at((*of.path, "@items")) or UNKNOWN if of.path else UNKNOWN
 
 
@@ -122,7 +122,7 @@ def _replace(target: Target, arguments: Arguments) -> Estimate | None:
         least, kept_least = 0, size.least
     else:
         least, kept_least = ceil(float(size.least) / float(old.most)), 0
-    result = Range(least, most).times(new).plus(Range(kept_least, kept_most))
+    result = SizeRange(least, most).times(new).plus(SizeRange(kept_least, kept_most))
     return Estimate(size.scaled(2 * TRAVERSAL), result)
 
 
@@ -134,7 +134,7 @@ def _split(target: Target, arguments: Arguments) -> Estimate | None:
         node = arguments[1].node
         if isinstance(node, Literal) and type(node.value) is int:
             most = node.value % (1 << 64)
-    return Estimate(target.size.scaled(2 * TRAVERSAL), Range(0, most))
+    return Estimate(target.size.scaled(2 * TRAVERSAL), SizeRange(0, most))
 
 
 def _join(target: Target, arguments: Arguments) -> Estimate | None:
@@ -144,7 +144,7 @@ def _join(target: Target, arguments: Arguments) -> Estimate | None:
     if target.type.parameters:
         size = items.times(target.items or _element_size(target))  # kube-apiserver uses only the sizes of the schema
     if arguments:
-        between = Range(max(items.least - 1, 0), max(items.most - 1, 0))
+        between = SizeRange(max(items.least - 1, 0), max(items.most - 1, 0))
         size = size.plus(arguments[0].size.times(between))
     return Estimate(size.scaled(TRAVERSAL), size)
 
@@ -153,7 +153,7 @@ def _find(target: Target, arguments: Arguments) -> Estimate | None:
     if target is None or not arguments:
         return None
     cost = target.size.plus(ONE).scaled(TRAVERSAL).times(arguments[0].size.scaled(REGEX))
-    return Estimate(cost, Range(0, target.size.most))
+    return Estimate(cost, SizeRange(0, target.size.most))
 
 
 def _parsed(factor: float) -> _Estimator:
@@ -170,17 +170,17 @@ def _part_of_url(growth: int) -> _Estimator:
     """
 
     def estimate(target: Target, arguments: Arguments) -> Estimate | None:
-        return None if target is None else Estimate(ONE, Range(0, min(target.size.most * growth, LARGEST)))
+        return None if target is None else Estimate(ONE, SizeRange(0, min(target.size.most * growth, LARGEST)))
 
     return estimate
 
 
 def _address(least: int, most: int) -> _Estimator:
     """The length of an address as text. kube-apiserver assumes no bound."""
-    return lambda target, arguments: Estimate(ONE, Range(least, most))
+    return lambda target, arguments: Estimate(ONE, SizeRange(least, most))
 
 
-_ADDRESS = Range(4, 16)
+_ADDRESS = SizeRange(4, 16)
 
 
 def _contains_ip(text: bool) -> _Estimator:
@@ -210,10 +210,10 @@ def _cheap_equality(arguments: Arguments) -> Estimate | None:
     if one.kind not in (Kind.OPAQUE, Kind.STRUCT) or one != other:
         return None
     if one.name == "kubernetes.NamedFormat":
-        return Estimate(Range(1, _LONGEST_FORMAT_NAME).scaled(TRAVERSAL))
+        return Estimate(SizeRange(1, _LONGEST_FORMAT_NAME).scaled(TRAVERSAL))
     if one.name == "kubernetes.URL":
         size = arguments[1].computed
-        return Estimate(Range(1, 1 if size is None else size.most).scaled(TRAVERSAL))
+        return Estimate(SizeRange(1, 1 if size is None else size.most).scaled(TRAVERSAL))
     return Estimate(ONE) if one.name.startswith(("kubernetes.", "net.")) else None
 
 
@@ -223,17 +223,17 @@ def _format(target: Target, arguments: Arguments) -> Estimate | None:
 
 def _to_bytes(target: Target, arguments: Arguments) -> Estimate | None:
     size = arguments[0].known
-    return Estimate(size.scaled(TRAVERSAL), Range(size.least, size.most * 4 % (1 << 64)))
+    return Estimate(size.scaled(TRAVERSAL), SizeRange(size.least, size.most * 4 % (1 << 64)))
 
 
 def _to_string(target: Target, arguments: Arguments) -> Estimate | None:
     size = arguments[0].known
-    return Estimate(size.scaled(TRAVERSAL), Range(size.least // 4, size.most))
+    return Estimate(size.scaled(TRAVERSAL), SizeRange(size.least // 4, size.most))
 
 
 def _quote(target: Target, arguments: Arguments) -> Estimate | None:
     size = arguments[0].known
-    return Estimate(size.scaled(TRAVERSAL), Range(size.least + 2, (size.most * 2 + 2) % (1 << 64)))
+    return Estimate(size.scaled(TRAVERSAL), SizeRange(size.least + 2, (size.most * 2 + 2) % (1 << 64)))
 
 
 def _first_argument(target: Target, arguments: Arguments) -> Estimate | None:
@@ -258,10 +258,10 @@ def _contains(target: Target, arguments: Arguments) -> Estimate | None:
 
 def _smaller(target: Target, arguments: Arguments) -> Estimate | None:
     most = min(arguments[0].known.most, arguments[1].known.most)
-    return Estimate(Range(1 if most else 0, most).scaled(TRAVERSAL))
+    return Estimate(SizeRange(1 if most else 0, most).scaled(TRAVERSAL))
 
 
-def _allocated(factor: float, size: Range) -> Estimate:
+def _allocated(factor: float, size: SizeRange) -> Estimate:
     return Estimate(size.scaled(factor).plus(ONE).plus(fixed(LIST_BASE)), size)
 
 

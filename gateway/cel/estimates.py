@@ -25,15 +25,15 @@ from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
 from gateway.cel.edition import FIRST, Edition
 from gateway.cel.estimated_calls import Argument, Estimate, estimate_call
 from gateway.cel.macros import ACCUMULATOR
-from gateway.cel.schema_types import Declared
-from gateway.cel.sizes import EMPTY_UNION, NOTHING, ONE, UNKNOWN, Range, fixed
-from gateway.cel.types import ANY, SCALARS, STRING, Kind, Type, is_optional
+from gateway.cel.schema_types import SchemaDeclaration
+from gateway.cel.sizes import EMPTY_UNION, NOTHING, ONE, UNKNOWN, SizeRange, fixed
+from gateway.cel.types import ANY, SCALARS, STRING, CelType, Kind, is_optional
 
 Path = tuple[str, ...]
 _FIXED_SIZE = SCALARS - {Kind.STRING, Kind.BYTES}
 
 
-def estimate(tree: Node, root: Declared | None, edition: Edition = FIRST) -> Range:
+def estimate(tree: Node, root: SchemaDeclaration | None, edition: Edition = FIRST) -> SizeRange:
     """The least and the greatest cost of a checked expression. `root` declares the sizes of its variables."""
     return _Estimator(root, edition).cost(tree)
 
@@ -43,8 +43,8 @@ class _Entries:
     """The sizes of the keys and values of a list or map."""
 
     is_list: bool
-    key: Range
-    value: Range
+    key: SizeRange
+    value: SizeRange
 
     def union(self, other: _Entries | None) -> _Entries | None:
         if other is None:
@@ -55,30 +55,30 @@ class _Entries:
 @dataclass(slots=True)
 class _Local:
     path: Path | None
-    size: Range | None
+    size: SizeRange | None
     entries: _Entries | None
 
 
 class _Estimator:
     __slots__ = ("_edition", "_entries", "_locals", "_paths", "_root", "_sizes")
 
-    def __init__(self, root: Declared | None, edition: Edition) -> None:
+    def __init__(self, root: SchemaDeclaration | None, edition: Edition) -> None:
         self._root, self._edition = root, edition
         self._paths = dict[int, Path]()
-        self._sizes = dict[int, Range]()
+        self._sizes = dict[int, SizeRange]()
         self._entries = dict[int, _Entries]()
         self._locals = dict[str, list[_Local]]()
 
-    def cost(self, node: Node) -> Range:
+    def cost(self, node: Node) -> SizeRange:
         """The cost of a node with all nodes below it."""
         return _BY_NODE[type(node)](self, node)
 
-    def _ident(self, node: Ident) -> Range:
+    def _ident(self, node: Ident) -> SizeRange:
         local = self._local(node.name)
         self._paths[id(node)] = (local.path or ()) if local is not None else (node.name,)
         return ONE
 
-    def _struct(self, node: StructLiteral) -> Range:
+    def _struct(self, node: StructLiteral) -> SizeRange:
         total = fixed(STRUCT_BASE)
         for each in node.fields:
             total = total.plus(self.cost(each.value))
@@ -96,7 +96,7 @@ class _Estimator:
             return local.path or ()
         return self._paths.get(id(node), ())
 
-    def _select(self, node: Select) -> Range:
+    def _select(self, node: Select) -> SizeRange:
         total = self.cost(node.operand)
         if node.test_only:
             return total
@@ -105,7 +105,7 @@ class _Estimator:
         self._paths[id(node)] = (*self._path(node.operand), node.field)
         return total
 
-    def _call(self, node: Call) -> Range:
+    def _call(self, node: Call) -> SizeRange:
         if node.function == "dyn":
             return self._dyn(node)
         costs = [self.cost(each) for each in node.arguments]
@@ -128,12 +128,12 @@ class _Estimator:
             self._sizes[id(node)] = size
         return total.plus(spent) if node.overloads else NOTHING
 
-    def _index(self, node: Call, overload: str) -> Range | None:
+    def _index(self, node: Call, overload: str) -> SizeRange | None:
         entries = self._entries_of(node.arguments[0])
         self._paths[id(node)] = (*self._path(node.arguments[0]), "@items" if overload == "index_list" else "@values")
         return None if entries is None else entries.value
 
-    def _dyn(self, node: Call) -> Range:
+    def _dyn(self, node: Call) -> SizeRange:
         argument = node.arguments[0]
         total = self.cost(argument).plus(ONE)
         self._copy(node, argument)
@@ -154,7 +154,7 @@ class _Estimator:
         return Argument(node, node.type, path, self._size(node), self._size_at, items)
 
     def _overload(
-        self, node: Call, overload: str, target: Argument | None, arguments: list[Argument], costs: list[Range]
+        self, node: Call, overload: str, target: Argument | None, arguments: list[Argument], costs: list[SizeRange]
     ) -> Estimate:
         spent = NOTHING
         for each in costs:
@@ -166,21 +166,21 @@ class _Estimator:
             return Estimate(known.cost.plus(spent), known.size)
         match overload:
             case "logical_or" | "logical_and":
-                return Estimate(Range(costs[0].least, costs[0].plus(costs[1]).most))
+                return Estimate(SizeRange(costs[0].least, costs[0].plus(costs[1]).most))
             case "conditional":
                 return self._conditional(node, arguments, costs)
             case "add_string" | "add_bytes" | "add_list":
                 return self._concatenated(node, overload, arguments, spent)
         return Estimate(ONE.plus(spent))
 
-    def _conditional(self, node: Call, arguments: list[Argument], costs: list[Range]) -> Estimate:
+    def _conditional(self, node: Call, arguments: list[Argument], costs: list[SizeRange]) -> Estimate:
         size = arguments[1].known.union(arguments[2].known)
         first = self._entries_of(node.arguments[1])
         if first is not None and (joined := first.union(self._entries_of(node.arguments[2]))) is not None:
             self._entries[id(node)] = joined
         return Estimate(costs[0].plus(costs[1].union(costs[2])), size)
 
-    def _concatenated(self, node: Call, overload: str, arguments: list[Argument], spent: Range) -> Estimate:
+    def _concatenated(self, node: Call, overload: str, arguments: list[Argument], spent: SizeRange) -> Estimate:
         size = arguments[0].known.plus(arguments[1].known)
         first = self._entries_of(node.arguments[0])
         if first is not None and (joined := first.union(self._entries_of(node.arguments[1]))) is not None:
@@ -188,7 +188,7 @@ class _Estimator:
         own = ONE if overload == "add_list" else size.scaled(0.1)
         return Estimate(own.plus(spent), size)
 
-    def _list(self, node: ListLiteral) -> Range:
+    def _list(self, node: ListLiteral) -> SizeRange:
         total, item = fixed(LIST_BASE), EMPTY_UNION if node.elements else NOTHING
         for each in node.elements:
             total = total.plus(self.cost(each))
@@ -196,7 +196,7 @@ class _Estimator:
         self._entries[id(node)] = _Entries(True, ONE, item)
         return total
 
-    def _map(self, node: MapLiteral) -> Range:
+    def _map(self, node: MapLiteral) -> SizeRange:
         total, start = fixed(MAP_BASE), EMPTY_UNION if node.entries else NOTHING
         key, value = start, start
         for entry in node.entries:
@@ -206,7 +206,7 @@ class _Estimator:
         self._entries[id(node)] = _Entries(False, key, value)
         return total
 
-    def _fold(self, node: Comprehension) -> Range:
+    def _fold(self, node: Comprehension) -> SizeRange:
         total = self.cost(node.range).plus(self.cost(node.initial))
         initial = _Local(self._path(node.initial), self._size(node.initial), self._entries_of(node.initial))
         self._push(node.accumulator, initial)
@@ -240,7 +240,7 @@ class _Estimator:
         self._push(node.variable, single)
         return [node.variable]
 
-    def _bound(self, node: Comprehension) -> Range:
+    def _bound(self, node: Comprehension) -> SizeRange:
         total = self.cost(node.range).plus(self.cost(node.initial))
         bound = _Local(self._path(node.initial), self._size(node.initial), self._entries_of(node.initial))
         self._push(node.accumulator, bound)
@@ -249,7 +249,7 @@ class _Estimator:
         self._copy(node, node.result)
         return total
 
-    def _size(self, node: Node) -> Range | None:
+    def _size(self, node: Node) -> SizeRange | None:
         if (known := self._sizes.get(id(node))) is not None:
             return known
         if (own := _own_size(node)) is not None:
@@ -270,7 +270,7 @@ class _Estimator:
             return local.entries
         return None
 
-    def _size_at(self, path: Path) -> Range | None:
+    def _size_at(self, path: Path) -> SizeRange | None:
         """The sizes of a value at a path of the schema, None if the schema does not have the path."""
         if not path or self._root is None:
             return None
@@ -280,10 +280,10 @@ class _Estimator:
             if below is None:
                 return None
             declared = below
-        return Range(0, declared.most)
+        return SizeRange(0, declared.most)
 
 
-_BY_NODE: dict[type[Node], Callable[[_Estimator, Any], Range]] = {
+_BY_NODE: dict[type[Node], Callable[[_Estimator, Any], SizeRange]] = {
     Literal: lambda estimator, node: NOTHING,
     Ident: _Estimator._ident,
     Select: _Estimator._select,
@@ -295,18 +295,18 @@ _BY_NODE: dict[type[Node], Callable[[_Estimator, Any], Range]] = {
 }
 
 
-def _below(declared: Declared, name: str) -> Declared | None:
+def _below(declared: SchemaDeclaration, name: str) -> SchemaDeclaration | None:
     if name in ("@items", "@values"):
         return declared.element
     if name == "@keys":
-        return Declared(STRING, most=declared.longest_key) if declared.is_map else None
+        return SchemaDeclaration(STRING, most=declared.longest_key) if declared.is_map else None
     found = (declared.fields or {}).get(name)
     if found is None and declared.element is not None and declared.element.scalar is ANY:
         return declared.element
     return None if found is None else found[1]
 
 
-def _own_size(node: Node) -> Range | None:
+def _own_size(node: Node) -> SizeRange | None:
     if isinstance(node, Literal):
         return fixed(len(node.value)) if isinstance(node.value, str | bytes) else ONE
     if isinstance(node, ListLiteral):
@@ -314,7 +314,7 @@ def _own_size(node: Node) -> Range | None:
     return fixed(len(node.entries)) if isinstance(node, MapLiteral) else None
 
 
-def _has_fixed_size(of: Type) -> bool:
+def _has_fixed_size(of: CelType) -> bool:
     if is_optional(of):
         return _has_fixed_size(of.parameters[0])
     return of.kind in _FIXED_SIZE

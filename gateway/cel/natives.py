@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.cel.metering import CACHE
+from gateway.cel.meter import CACHE
 from gateway.cel.names import escape
-from gateway.cel.schema_types import Declared, SchemaTypes
-from gateway.cel.types import Kind, Type
+from gateway.cel.schema_types import SchemaDeclaration, SchemaTypes
+from gateway.cel.types import CelType, Kind
 from gateway.cel.values import KeyedList, SetList
 
 
-def holds_objects(of: Type) -> bool:
+def holds_objects(of: CelType) -> bool:
     """Whether a type is an object type, or has one among its parameters."""
     return of.kind is Kind.STRUCT or any(map(holds_objects, of.parameters))
 
 
-def native(value: Any, of: Type, structs: SchemaTypes, frame: list[Any], *, whole: bool = False) -> Any:
+def native(value: Any, of: CelType, structs: SchemaTypes, frame: list[Any], *, whole: bool = False) -> Any:
     """The value with its objects as maps from escaped field names to converted values.
 
     `whole`: include members that the schema does not have. Expressions cannot name them, but equality compares them.
@@ -37,7 +37,7 @@ def like(value: list[Any], items: list[Any]) -> list[Any]:
     return SetList(items, value.strict) if type(value) is SetList else items
 
 
-def _object(value: Any, declared: Declared, cache: dict[int, Any], whole: bool) -> Any:
+def _object(value: Any, declared: SchemaDeclaration, cache: dict[int, Any], whole: bool) -> Any:
     if type(value) is not dict or declared.fields is None:
         return value
     key = -id(value) - whole
@@ -55,7 +55,7 @@ def _object(value: Any, declared: Declared, cache: dict[int, Any], whole: bool) 
     return made
 
 
-def _converted(value: Any, declared: Declared, cache: dict[int, Any], whole: bool) -> Any:
+def _converted(value: Any, declared: SchemaDeclaration, cache: dict[int, Any], whole: bool) -> Any:
     if declared.convert is not None:
         value = declared.convert(value, cache)
     if declared.fields is not None:

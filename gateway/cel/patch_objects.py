@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gateway.cel.environment import Maker
-from gateway.cel.types import DYN, STRING, Kind, Type
-from gateway.cel.values import Joined, register
+from gateway.cel.types import DYN, STRING, CelType, Kind
+from gateway.cel.values import ConcatenatedList, register
 
 OBJECT, JSON_PATCH = "Object", "JSONPatch"
-_UNKNOWN = Type(Kind.OPAQUE, "")  # the type of fields that a JSONPatch does not have; no value has this type
+_UNKNOWN = CelType(Kind.OPAQUE, "")  # the type of fields that a JSONPatch does not have; no value has this type
 _PATCH_FIELDS = {"op": STRING, "path": STRING, "from": STRING, "value": DYN}
 
 
@@ -45,7 +45,7 @@ class PatchTypes:
         """See gateway.cel.environment.Structs."""
         return name in (JSON_PATCH, OBJECT) or name.startswith(f"{OBJECT}.")
 
-    def field(self, name: str, field: str) -> Type | None:
+    def field(self, name: str, field: str) -> CelType | None:
         """See gateway.cel.environment.Structs."""
         if not self.known(name):
             return None
@@ -75,7 +75,7 @@ def _misnamed(value: Any, path: Sequence[str]) -> Iterator[str]:
         for name, each in value.items():
             yield from _misnamed(each, (*path, name))
     elif isinstance(value, list):
-        if type(value) is Joined:  # cel-go does not check the items of joined lists
+        if type(value) is ConcatenatedList:  # cel-go does not check the items of joined lists
             return
         for each in value:
             yield from _misnamed(each, path)

@@ -14,16 +14,16 @@ from typing import Any
 from gateway.cel.ast import ListLiteral, MapEntry, MapLiteral, Node, StructLiteral
 from gateway.cel.costs import LIST_BASE, MAP_BASE, STRUCT_BASE
 from gateway.cel.environment import Environment
-from gateway.cel.metering import FIRST_VARIABLE, Frame
+from gateway.cel.meter import FIRST_VARIABLE, Frame
 from gateway.cel.schema_types import SchemaTypes
-from gateway.cel.types import Kind, Type
+from gateway.cel.types import CelType, Kind
 from gateway.cel.values import EvaluationError, Optional, type_name
 
 Evaluate = Callable[[Frame], Any]
 # the planner function of each node class
 Planners = Mapping[type[Node], Callable[["Planner", Any], Evaluate]]
 # returns a value of the declared type, maybe converted; raises EvaluationError for a value that does not fit
-Inspect = Callable[[Any, Type], Any]
+Inspect = Callable[[Any, CelType], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Planner:
         self.size += len(names)
         return slots
 
-    def put_within(self, element: Type) -> None:
+    def put_within(self, element: CelType) -> None:
         """Notes that the expression puts values of this type into a list or a map."""
         self.nests = self.nests or element.kind in _NESTING
 

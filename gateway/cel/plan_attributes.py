@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gateway.cel.ast import Call, Ident, Literal, Node, Select
 from gateway.cel.conversions import format_double
-from gateway.cel.metering import CACHE, COST, Frame
+from gateway.cel.meter import CACHE, COST, Frame
 from gateway.cel.plan import Constant, Evaluate
 from gateway.cel.raw import RawMap
 from gateway.cel.schema_types import ToCel

@@ -16,12 +16,12 @@ from gateway.cel.equality import equal
 from gateway.cel.libraries import implementations
 from gateway.cel.libraries.regex import compiled
 from gateway.cel.libraries.standard import DYNAMIC
-from gateway.cel.metering import COST, LIMIT, Frame, Measure, go_through, growth_of, passed, take
+from gateway.cel.meter import COST, LIMIT, Frame, Measure, go_through, growth_of, passed, take
 from gateway.cel.natives import holds_objects, native
 from gateway.cel.plan import Constant, Evaluate
 from gateway.cel.plan_attributes import plan_attribute
 from gateway.cel.plan_choices import plan_conditional, plan_logical, plan_or_value
-from gateway.cel.types import Kind, Type, same
+from gateway.cel.types import CelType, Kind, same
 from gateway.cel.values import EvaluationError, no_overload, type_name
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def _folded(planner: Planner, node: Call, argument: Constant) -> Constant:
     return Constant(_implementation(planner.edition, node, [])(argument.value))
 
 
-def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[Type]) -> Evaluate:
+def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[CelType]) -> Evaluate:
     function = _implementation(planner.edition, node, types, planner.raw)
     if (
         node.function in ("matches", "find", "findAll")
@@ -170,7 +170,7 @@ def _charged_after(
     return evaluate
 
 
-def _implementation(edition: Edition, node: Call, types: list[Type], raw: bool = False) -> Callable[..., Any]:
+def _implementation(edition: Edition, node: Call, types: list[CelType], raw: bool = False) -> Callable[..., Any]:
     """The function of a call. If planning does not know the overload, the function chooses it by its arguments.
 
     `raw`: arguments may be raw values, which are not of their declared types.
@@ -189,7 +189,7 @@ def _declared(name: str) -> Function:
     return functions().get(name) or optional_functions()[name]
 
 
-def _is_dynamic(of: Type) -> bool:
+def _is_dynamic(of: CelType) -> bool:
     return of.kind is Kind.DYN or any(map(_is_dynamic, of.parameters))
 
 
@@ -214,7 +214,7 @@ def _takes(overload: Overload, values: tuple[Any, ...]) -> bool:
     return all(map(is_of, values, overload.arguments))
 
 
-def is_of(value: Any, wanted: Type) -> bool:
+def is_of(value: Any, wanted: CelType) -> bool:
     """Whether a value is of a type. Of a list or map, only the first element is checked."""
     if wanted.kind in (Kind.DYN, Kind.PARAMETER):
         return True
@@ -234,7 +234,7 @@ def _dyn(planner: Planner, node: Call, planned: Evaluate) -> Evaluate:
     return as_native(planner, planned, of)
 
 
-def as_native(planner: Planner, planned: Evaluate, of: Type, *, whole: bool = False) -> Evaluate:
+def as_native(planner: Planner, planned: Evaluate, of: CelType, *, whole: bool = False) -> Evaluate:
     """A closure that converts the objects in its result to maps; see `native`."""
     structs = planner.structs
     if structs is None or not holds_objects(of):
@@ -299,7 +299,7 @@ def _equality(planner: Planner, node: Call) -> Evaluate:
     return _charged(equal, [left, right], cost, None, planner.nests)
 
 
-def _has_special_objects(planner: Planner, of: Type) -> bool:
+def _has_special_objects(planner: Planner, of: CelType) -> bool:
     if of.kind is Kind.STRUCT and planner.structs is not None:
         declared = planner.structs.of(of.name)
         return declared is not None and declared.special

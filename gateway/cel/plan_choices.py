@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gateway.cel.ast import Call, Node
-from gateway.cel.metering import COST, Frame
+from gateway.cel.meter import COST, Frame
 from gateway.cel.plan import Evaluate
 from gateway.cel.plan_attributes import is_attribute, plan_attribute
 from gateway.cel.values import EvaluationError, Optional, no_overload

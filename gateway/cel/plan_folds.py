@@ -9,7 +9,7 @@ from gateway.cel.ast import Call, Comprehension, ListLiteral, Literal, MapLitera
 from gateway.cel.costs import LIST_BASE
 from gateway.cel.libraries.standard import insert
 from gateway.cel.macros import UNUSED
-from gateway.cel.metering import COST, LIMIT, Frame, passed
+from gateway.cel.meter import COST, LIMIT, Frame, passed
 from gateway.cel.plan import Evaluate
 from gateway.cel.values import EvaluationError, no_overload, type_name
 

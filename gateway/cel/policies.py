@@ -14,7 +14,7 @@ from gateway.cel.environment import Environment, Maker, Structs
 from gateway.cel.patch_objects import JSON_PATCH, OBJECT, PatchTypes
 from gateway.cel.program import InstantiationError, Program, compile_expression
 from gateway.cel.source import CompilationError
-from gateway.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, Kind, Type, list_of, map_of, same, struct
+from gateway.cel.types import BOOL, DYN, INT, NULL, STRING, TIMESTAMP, CelType, Kind, list_of, map_of, same, struct
 from gateway.validation.expressions import ExpressionFault, Use
 
 OBJECT_VARIABLE, OLD_OBJECT, PARAMS, REQUEST = "object", "oldObject", "params", "request"
@@ -24,7 +24,7 @@ VARIABLES = "variables"
 _TEXTS, VARIABLES_TYPE = list_of(STRING), "kubernetes.variables"
 _KIND = {"group": STRING, "version": STRING, "kind": STRING}
 _RESOURCE = {"group": STRING, "version": STRING, "resource": STRING}
-_TYPES: Mapping[str, Mapping[str, Type]] = {
+_TYPES: Mapping[str, Mapping[str, CelType]] = {
     "kubernetes.GroupVersionKind": _KIND,
     "kubernetes.GroupVersionResource": _RESOURCE,
     "kubernetes.UserInfo": {
@@ -63,7 +63,7 @@ _TYPES: Mapping[str, Mapping[str, Type]] = {
 ASKING = struct("kubernetes.authorization.Authorizer")
 _CHECKED = struct("kubernetes.authorization.ResourceCheck")
 # the result types that each use allows; a variable may have any type
-_RETURNS: Mapping[Use, tuple[Type, ...]] = {
+_RETURNS: Mapping[Use, tuple[CelType, ...]] = {
     Use.CONDITION: (BOOL,),
     Use.MESSAGE: (STRING,),
     Use.AUDIT_ANNOTATION: (STRING, NULL),
@@ -87,17 +87,17 @@ class Compiled:
 class PolicyTypes:
     """The object types of one policy: those of the admission request, the policy's variables, and `others`."""
 
-    def __init__(self, variables: Mapping[str, Type], *others: Structs) -> None:
+    def __init__(self, variables: Mapping[str, CelType], *others: Structs) -> None:
         self._variables, self._others = variables, others
 
-    def _fields(self, name: str) -> Mapping[str, Type] | None:
+    def _fields(self, name: str) -> Mapping[str, CelType] | None:
         return self._variables if name == VARIABLES_TYPE else _TYPES.get(name)
 
     def known(self, name: str) -> bool:
         """See Structs."""
         return self._fields(name) is not None or any(each.known(name) for each in self._others)
 
-    def field(self, name: str, field: str) -> Type | None:
+    def field(self, name: str, field: str) -> CelType | None:
         """See Structs."""
         if (fields := self._fields(name)) is not None:
             return fields.get(field)
@@ -139,7 +139,7 @@ class PolicyExpressions:
             AUTHORIZER: ASKING,
             REQUEST_RESOURCE: _CHECKED,
         }
-        self._defined = dict[str, Type]()
+        self._defined = dict[str, CelType]()
         types = PolicyTypes(self._defined)
         self._plain = Environment(authorized, types, edition=edition)
         self._message = Environment(variables, types, edition=edition)
@@ -177,17 +177,17 @@ class PolicyExpressions:
         return self.variable(name, text).fault
 
 
-def _other_type(wanted: tuple[Type, ...], found: Type) -> str:
+def _other_type(wanted: tuple[CelType, ...], found: CelType) -> str:
     if len(wanted) == 1:
         return f"must evaluate to {_written(wanted[0])} but got {_written(found)}"
     return f"must evaluate to one of [{' '.join(map(_written, wanted))}] but got {_written(found)}"
 
 
-def _written(of: Type) -> str:
+def _written(of: CelType) -> str:
     return f"{of.name}({', '.join(map(_written, of.parameters))})" if of.parameters else of.name
 
 
-def seen_type(of: Type) -> Type:
+def seen_type(of: CelType) -> CelType:
     """The type of a variable in other expressions. Objects, and all types but scalars, lists and maps, become dyn."""
     if of.kind in _SCALARS or of.kind is Kind.TIMESTAMP:
         return of

@@ -11,7 +11,7 @@ from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, Ma
 from gateway.cel.checker import check
 from gateway.cel.costs import PER_EXPRESSION
 from gateway.cel.environment import Environment
-from gateway.cel.metering import new_frame
+from gateway.cel.meter import new_frame
 from gateway.cel.metrics import COMPILATION
 from gateway.cel.parser import parse
 from gateway.cel.plan import (
@@ -28,13 +28,13 @@ from gateway.cel.plan import (
 from gateway.cel.plan_attributes import plan_attribute, plan_ident, plan_presence
 from gateway.cel.plan_calls import plan_call
 from gateway.cel.plan_folds import plan_fold
-from gateway.cel.types import Type
+from gateway.cel.types import CelType
 from gateway.cel.validators import validate
 from gateway.cel.values import CostExceeded, EvaluationError
 
 
 @dataclass(slots=True)
-class Outcome:
+class EvaluationResult:
     """The result of an evaluation: a value, or an error message ("" for none), and the cost."""
 
     value: Any
@@ -47,14 +47,14 @@ class Program:
     """A compiled expression: the type of its value, its checked tree, and the closure that computes it."""
 
     text: str
-    type: Type
+    type: CelType
     tree: Node
     variables: list[str]
     size: int
     fixed: int
     run: Evaluate
 
-    def evaluate(self, variables: Mapping[str, Any], limit: int = PER_EXPRESSION) -> Outcome:
+    def evaluate(self, variables: Mapping[str, Any], limit: int = PER_EXPRESSION) -> EvaluationResult:
         """Computes the expression. Raises nothing: errors, and a cost over `limit`, are in the outcome."""
         frame = [*new_frame(self.fixed, limit), *map(variables.get, self.variables)]
         frame += [None] * (self.size - len(frame))
@@ -63,16 +63,18 @@ class Program:
             if frame[0] > limit:
                 raise CostExceeded
         except EvaluationError as error:
-            return Outcome(None, str(error), frame[0])
+            return EvaluationResult(None, str(error), frame[0])
         except CostExceeded as error:
-            return Outcome(None, str(error), frame[0])
+            return EvaluationResult(None, str(error), frame[0])
         except RecursionError:
-            return Outcome(None, "internal error: the expression nests too deeply", frame[0])
+            return EvaluationResult(None, "internal error: the expression nests too deeply", frame[0])
         except AttributeError:  # as below: an object stored under an earlier schema has other types
-            return Outcome(None, "invalid data, expected a map for the provided schema with type=object", frame[0])
+            return EvaluationResult(
+                None, "invalid data, expected a map for the provided schema with type=object", frame[0]
+            )
         except (TypeError, ValueError):
-            return Outcome(None, "no such overload", frame[0])
-        return Outcome(value, "", frame[0])
+            return EvaluationResult(None, "no such overload", frame[0])
+        return EvaluationResult(value, "", frame[0])
 
 
 _PLANNERS: Planners = {

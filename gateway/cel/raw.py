@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.cel.schema_types import Declared
+from gateway.cel.schema_types import SchemaDeclaration
 from gateway.cel.values import register
 
 
@@ -28,7 +28,7 @@ def raw(value: Any) -> Any:
     return [raw(each) for each in value] if isinstance(value, list) else value
 
 
-def differs_raw(declared: Declared | None) -> bool:
+def differs_raw(declared: SchemaDeclaration | None) -> bool:
     """Whether plain JSON differs from the CEL value for some values of a type (other names, or converted scalars)."""
     if declared is None or declared.special:
         return declared is not None

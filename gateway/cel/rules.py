@@ -15,9 +15,9 @@ from gateway.cel.correlation import Correlation, Ratchet, by_key
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.edition import FIRST, Edition
 from gateway.cel.names import escape
-from gateway.cel.program import Outcome, Program
+from gateway.cel.program import EvaluationResult, Program
 from gateway.cel.raw import raw
-from gateway.cel.schema_types import Declared, declare
+from gateway.cel.schema_types import SchemaDeclaration, declare
 from gateway.cel.values import NONE, Optional
 from gateway.cel.whole_floats import Holds, finder
 from gateway.jsontypes import JsonObject
@@ -51,7 +51,7 @@ class _Check:
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[FieldError] = field(default_factory=list)
 
-    def evaluate(self, program: Program, variables: dict[str, Any]) -> Outcome:
+    def evaluate(self, program: Program, variables: dict[str, Any]) -> EvaluationResult:
         """Computes one expression; raises TooCostly."""
         if self.patience is None:
             return program.evaluate(variables, PER_EXPRESSION)
@@ -73,7 +73,7 @@ class SchemaRules:
     """The rules of a schema node and of all below it."""
 
     schema: JsonObject
-    declared: Declared | None
+    declared: SchemaDeclaration | None
     rules: list[CompiledRule]
     error: str
     items: SchemaRules | None = None
@@ -219,7 +219,7 @@ def _name(rule: JsonObject) -> str:
     return str(rule.get("message") or rule["rule"]).strip()
 
 
-def _failure(outcome: Outcome, text: str) -> str:
+def _failure(outcome: EvaluationResult, text: str) -> str:
     if outcome.error.startswith("no such overload"):
         unsupported = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{outcome.error}': {unsupported}: {text}"
@@ -301,7 +301,7 @@ def _has_rules(schema: JsonObject) -> bool:
 
 
 def _node(
-    saying: JsonObject, schema: JsonObject, declared: Declared | None, edition: Edition, *, root: bool = False
+    saying: JsonObject, schema: JsonObject, declared: SchemaDeclaration | None, edition: Edition, *, root: bool = False
 ) -> SchemaRules | None:
     """The rules that `saying` has for values of `schema`. `saying` is the schema itself, or a part of its allOf."""
     rules, error = list[CompiledRule](), ""
@@ -326,14 +326,14 @@ def _node(
     return node if known else None
 
 
-def _below(said: Any, schema: Any, declared: Declared | None, edition: Edition) -> SchemaRules | None:
+def _below(said: Any, schema: Any, declared: SchemaDeclaration | None, edition: Edition) -> SchemaRules | None:
     if not isinstance(said, dict) or not isinstance(schema, dict):
         return None
     return _node(said, schema, declared, edition)
 
 
 def _property(
-    name: str, said: JsonObject, schema: JsonObject, declared: Declared | None, edition: Edition
+    name: str, said: JsonObject, schema: JsonObject, declared: SchemaDeclaration | None, edition: Edition
 ) -> SchemaRules | None:
     below = (schema.get("properties") or {}).get(name)
     if below is None:

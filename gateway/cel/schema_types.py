@@ -1,6 +1,6 @@
 """The CEL types of a structural schema (page "Validation rules").
 
-A `Declared` has the CEL type of a schema's values, their largest size, and the conversion from JSON to CEL values.
+A `SchemaDeclaration` has the CEL type of a schema's values, their largest size, and the conversion from JSON to CEL.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gateway.cel.types import (
     INT,
     STRING,
     TIMESTAMP,
-    Type,
+    CelType,
     list_of,
     map_of,
     struct,
@@ -38,16 +38,16 @@ ToCel = Callable[[Any, Cache], Any]
 
 
 @dataclass(slots=True, eq=False)
-class Declared:
+class SchemaDeclaration:
     """The declaration of a schema: a scalar's type, an object's fields, or the element of a list or map.
 
     `most`: the greatest size. `longest_key`: of a map's keys. `smallest`: the least number of bytes as JSON.
     """
 
-    scalar: Type | None = None
+    scalar: CelType | None = None
     # by escaped name: the property's own name and its declaration
-    fields: dict[str, tuple[str, Declared]] | None = None
-    element: Declared | None = None
+    fields: dict[str, tuple[str, SchemaDeclaration]] | None = None
+    element: SchemaDeclaration | None = None
     is_map: bool = False
     most: int = 0
     longest_key: int = 0
@@ -57,14 +57,14 @@ class Declared:
     special: bool = False
 
 
-def declare(schema: JsonObject, *, root: bool = False, edition: Edition = FIRST) -> Declared | None:
+def declare(schema: JsonObject, *, root: bool = False, edition: Edition = FIRST) -> SchemaDeclaration | None:
     """The declaration of a schema; None if expressions cannot use its values.
 
     `root`: the schema is that of a whole object, so apiVersion, kind and some metadata are declared too.
     """
     if schema.get("x-kubernetes-int-or-string"):
         most = schema.get("maxLength")
-        return Declared(DYN, most=LARGEST_REQUEST - 2 if most is None else max(most, 0) * 4, smallest=1)
+        return SchemaDeclaration(DYN, most=LARGEST_REQUEST - 2 if most is None else max(most, 0) * 4, smallest=1)
     match schema.get("type"):
         case "object":
             return _object(schema, root, edition)
@@ -73,15 +73,15 @@ def declare(schema: JsonObject, *, root: bool = False, edition: Edition = FIRST)
         case "string":
             return _string(schema)
         case "boolean":
-            return Declared(BOOL, smallest=4)
+            return SchemaDeclaration(BOOL, smallest=4)
         case "number":
-            return Declared(DOUBLE, smallest=1, convert=_double, special=True)
+            return SchemaDeclaration(DOUBLE, smallest=1, convert=_double, special=True)
         case "integer":
-            return Declared(INT, smallest=1)
+            return SchemaDeclaration(INT, smallest=1)
     return None
 
 
-def _object(schema: JsonObject, root: bool, edition: Edition) -> Declared | None:
+def _object(schema: JsonObject, root: bool, edition: Edition) -> SchemaDeclaration | None:
     additional = schema.get("additionalProperties")
     if isinstance(additional, dict) and not (root and _root_properties(schema, edition)):
         return _map(schema, additional, edition)
@@ -89,7 +89,7 @@ def _object(schema: JsonObject, root: bool, edition: Edition) -> Declared | None
         return _map(schema, additional, edition)
     properties = _root_properties(schema, edition) if root else schema.get("properties") or {}
     required = set(schema.get("required") or ())
-    fields, smallest, special = dict[str, tuple[str, Declared]](), 2, False
+    fields, smallest, special = dict[str, tuple[str, SchemaDeclaration]](), 2, False
     for name, below in properties.items():
         declared = declare(below, root=bool(below.get("x-kubernetes-embedded-resource")), edition=edition)
         if declared is None:
@@ -99,7 +99,7 @@ def _object(schema: JsonObject, root: bool, edition: Edition) -> Declared | None
         if name in required and below.get("default") is None:
             smallest += len(name.encode()) + declared.smallest + 4
         special = special or declared.special
-    return Declared(fields=fields, smallest=smallest, special=special)
+    return SchemaDeclaration(fields=fields, smallest=smallest, special=special)
 
 
 def _root_properties(schema: JsonObject, edition: Edition) -> JsonObject:
@@ -118,17 +118,17 @@ def _capped(schema: JsonObject | None, most: int) -> JsonObject:
     return {"type": "string", "maxLength": most if own is None else min(own, most)}
 
 
-def _map(schema: JsonObject, values: JsonObject, edition: Edition) -> Declared | None:
+def _map(schema: JsonObject, values: JsonObject, edition: Edition) -> SchemaDeclaration | None:
     element = declare(values, root=bool(values.get("x-kubernetes-embedded-resource")), edition=edition)
     if element is None:
         return None
     most = schema.get("maxProperties")
     most = (LARGEST_REQUEST - 2) // (element.smallest + 6) if most is None else max(most, 0)
     convert = None if element.convert is None else _map_converter(element.convert)
-    return Declared(element=element, is_map=True, most=most, convert=convert, special=element.special)
+    return SchemaDeclaration(element=element, is_map=True, most=most, convert=convert, special=element.special)
 
 
-def _array(schema: JsonObject, edition: Edition) -> Declared | None:
+def _array(schema: JsonObject, edition: Edition) -> SchemaDeclaration | None:
     items = schema.get("items")
     if not isinstance(items, dict):
         return None
@@ -138,27 +138,29 @@ def _array(schema: JsonObject, edition: Edition) -> Declared | None:
     most = schema.get("maxItems")
     most = (LARGEST_REQUEST - 2) // (element.smallest + 1) if most is None else max(most, 0)
     convert = _list_converter(element.convert, schema, edition.strict_sets)
-    return Declared(element=element, most=most, convert=convert, special=element.special or convert is not None)
+    return SchemaDeclaration(
+        element=element, most=most, convert=convert, special=element.special or convert is not None
+    )
 
 
-def _string(schema: JsonObject) -> Declared:
+def _string(schema: JsonObject) -> SchemaDeclaration:
     most = schema.get("maxLength")
     match schema.get("format"):
         case "byte":
             size = LARGEST_REQUEST - 2 if most is None else max(most, 0)
-            return Declared(BYTES, most=size, smallest=2, convert=_bytes, special=True)
+            return SchemaDeclaration(BYTES, most=size, smallest=2, convert=_bytes, special=True)
         case "duration":
-            return Declared(DURATION, most=32, smallest=3, convert=_duration, special=True)
+            return SchemaDeclaration(DURATION, most=32, smallest=3, convert=_duration, special=True)
         case "date":
-            return Declared(TIMESTAMP, most=12, smallest=12, convert=_date, special=True)
+            return SchemaDeclaration(TIMESTAMP, most=12, smallest=12, convert=_date, special=True)
         case "date-time":
-            return Declared(TIMESTAMP, most=32, smallest=21, convert=_moment, special=True)
+            return SchemaDeclaration(TIMESTAMP, most=32, smallest=21, convert=_moment, special=True)
     if most is not None:
-        return Declared(STRING, most=max(most, 0) * 4, smallest=2)
+        return SchemaDeclaration(STRING, most=max(most, 0) * 4, smallest=2)
     if allowed := schema.get("enum"):
         longest = max((len(each.encode()) for each in allowed if isinstance(each, str)), default=0)
-        return Declared(STRING, most=longest, smallest=2)
-    return Declared(STRING, most=LARGEST_REQUEST - 2, smallest=2)
+        return SchemaDeclaration(STRING, most=longest, smallest=2)
+    return SchemaDeclaration(STRING, most=LARGEST_REQUEST - 2, smallest=2)
 
 
 def _double(value: Any, cache: Cache) -> Any:
@@ -235,12 +237,12 @@ class SchemaTypes:
 
     __slots__ = ("_known", "root", "type")
 
-    def __init__(self, root: Declared, name: str = "selfType") -> None:
+    def __init__(self, root: SchemaDeclaration, name: str = "selfType") -> None:
         self.root = root
-        self._known = dict[str, Declared]()
+        self._known = dict[str, SchemaDeclaration]()
         self.type = self._named(root, name)
 
-    def _named(self, declared: Declared, name: str) -> Type:
+    def _named(self, declared: SchemaDeclaration, name: str) -> CelType:
         if declared.scalar is not None:
             return declared.scalar
         if declared.element is not None:
@@ -253,7 +255,7 @@ class SchemaTypes:
         """See Structs."""
         return name in self._known
 
-    def declared(self, name: str, field: str) -> tuple[str, Declared] | None:
+    def declared(self, name: str, field: str) -> tuple[str, SchemaDeclaration] | None:
         """The property's own name and its declaration for an escaped field name; None if there is no such field."""
         fields = self._known[name].fields if name in self._known else None
         if fields is None:
@@ -262,14 +264,14 @@ class SchemaTypes:
             field = f"__{field}__"
         return fields.get(field)
 
-    def of(self, name: str) -> Declared | None:
+    def of(self, name: str) -> SchemaDeclaration | None:
         """The declaration of an object type."""
         return self._known.get(name)
 
     def maker(self, name: str) -> None:
         """See Structs. Expressions cannot create objects of a schema."""
 
-    def field(self, name: str, field: str) -> Type | None:
+    def field(self, name: str, field: str) -> CelType | None:
         """See Structs."""
         found = self.declared(name, field)
         return None if found is None else self._named(found[1], f"{name}.{field}")

@@ -8,32 +8,32 @@ from typing import NamedTuple
 LARGEST = (1 << 64) - 1
 
 
-class Range(NamedTuple):
+class SizeRange(NamedTuple):
     """A least and a greatest size or cost."""
 
     least: int
     most: int
 
-    def plus(self, other: Range) -> Range:
+    def plus(self, other: SizeRange) -> SizeRange:
         """The sum of two ranges."""
-        return Range(_capped(self.least + other.least), _capped(self.most + other.most))
+        return SizeRange(_capped(self.least + other.least), _capped(self.most + other.most))
 
-    def times(self, other: Range) -> Range:
+    def times(self, other: SizeRange) -> SizeRange:
         """The product of two ranges."""
-        return Range(_capped(self.least * other.least), _capped(self.most * other.most))
+        return SizeRange(_capped(self.least * other.least), _capped(self.most * other.most))
 
-    def scaled(self, factor: float) -> Range:
+    def scaled(self, factor: float) -> SizeRange:
         """The range times a factor, rounded up."""
-        return Range(_scaled(self.least, factor), _scaled(self.most, factor))
+        return SizeRange(_scaled(self.least, factor), _scaled(self.most, factor))
 
-    def union(self, other: Range) -> Range:
+    def union(self, other: SizeRange) -> SizeRange:
         """The smallest range that has both."""
-        return Range(min(self.least, other.least), max(self.most, other.most))
+        return SizeRange(min(self.least, other.least), max(self.most, other.most))
 
 
-def fixed(size: int) -> Range:
+def fixed(size: int) -> SizeRange:
     """The range of exactly one size."""
-    return Range(size, size)
+    return SizeRange(size, size)
 
 
 def _capped(number: int) -> int:
@@ -49,5 +49,5 @@ def _scaled(number: int, factor: float) -> int:
 
 NOTHING = fixed(0)
 ONE = fixed(1)
-UNKNOWN = Range(0, LARGEST)
-EMPTY_UNION = Range(LARGEST, 0)
+UNKNOWN = SizeRange(0, LARGEST)
+EMPTY_UNION = SizeRange(LARGEST, 0)

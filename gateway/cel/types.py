@@ -27,12 +27,12 @@ class Kind(IntEnum):
     PARAMETER = 16
 
 
-class Type:
+class CelType:
     """A type: its kind, its name at run time, and its parameters (such as a list's element type)."""
 
     __slots__ = ("generic", "kind", "name", "parameters")
 
-    def __init__(self, kind: Kind, name: str, *parameters: Type) -> None:
+    def __init__(self, kind: Kind, name: str, *parameters: CelType) -> None:
         self.kind = kind
         self.name = name
         self.parameters = parameters
@@ -43,27 +43,27 @@ class Type:
         return describe(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Type) and same(self, other)
+        return isinstance(other, CelType) and same(self, other)
 
     def __hash__(self) -> int:
         return hash((self.kind, self.name, self.parameters))
 
 
-DYN = Type(Kind.DYN, "dyn")
-ANY = Type(Kind.DYN, "any")  # like dyn, but with another name in messages
-ERROR = Type(Kind.ERROR, "!error!")
-NULL = Type(Kind.NULL, "null_type")
-BOOL = Type(Kind.BOOL, "bool")
-INT = Type(Kind.INT, "int")
-UINT = Type(Kind.UINT, "uint")
-DOUBLE = Type(Kind.DOUBLE, "double")
-STRING = Type(Kind.STRING, "string")
-BYTES = Type(Kind.BYTES, "bytes")
-DURATION = Type(Kind.DURATION, "google.protobuf.Duration")
-TIMESTAMP = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
-TYPE = Type(Kind.TYPE, "type")
-LIST = Type(Kind.LIST, "list", DYN)
-MAP = Type(Kind.MAP, "map", DYN, DYN)
+DYN = CelType(Kind.DYN, "dyn")
+ANY = CelType(Kind.DYN, "any")  # like dyn, but with another name in messages
+ERROR = CelType(Kind.ERROR, "!error!")
+NULL = CelType(Kind.NULL, "null_type")
+BOOL = CelType(Kind.BOOL, "bool")
+INT = CelType(Kind.INT, "int")
+UINT = CelType(Kind.UINT, "uint")
+DOUBLE = CelType(Kind.DOUBLE, "double")
+STRING = CelType(Kind.STRING, "string")
+BYTES = CelType(Kind.BYTES, "bytes")
+DURATION = CelType(Kind.DURATION, "google.protobuf.Duration")
+TIMESTAMP = CelType(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE = CelType(Kind.TYPE, "type")
+LIST = CelType(Kind.LIST, "list", DYN)
+MAP = CelType(Kind.MAP, "map", DYN, DYN)
 SCALARS = {Kind.BOOL, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.STRING, Kind.BYTES, Kind.DURATION, Kind.TIMESTAMP}
 _WRITTEN = {Kind.NULL: "null", Kind.DURATION: "duration", Kind.TIMESTAMP: "timestamp"}
 _OPAQUE = {"net.IP", "net.CIDR", "optional_type"}
@@ -82,42 +82,42 @@ _NAMED = {
 }
 
 
-def list_of(element: Type) -> Type:
+def list_of(element: CelType) -> CelType:
     """The type of lists of `element`."""
-    return Type(Kind.LIST, "list", element)
+    return CelType(Kind.LIST, "list", element)
 
 
-def map_of(key: Type, value: Type) -> Type:
+def map_of(key: CelType, value: CelType) -> CelType:
     """The type of maps from `key` to `value`."""
-    return Type(Kind.MAP, "map", key, value)
+    return CelType(Kind.MAP, "map", key, value)
 
 
-def type_of(described: Type) -> Type:
+def type_of(described: CelType) -> CelType:
     """The type of a type's value: `type(int)` for the name `int`."""
-    return Type(Kind.TYPE, "type", described)
+    return CelType(Kind.TYPE, "type", described)
 
 
-def optional_of(value: Type) -> Type:
+def optional_of(value: CelType) -> CelType:
     """The optional type of a value's type."""
-    return Type(Kind.OPAQUE, "optional_type", value)
+    return CelType(Kind.OPAQUE, "optional_type", value)
 
 
-def struct(name: str) -> Type:
+def struct(name: str) -> CelType:
     """The type of objects with declared fields."""
-    return Type(Kind.STRUCT, name)
+    return CelType(Kind.STRUCT, name)
 
 
-def parameter(name: str) -> Type:
+def parameter(name: str) -> CelType:
     """A type parameter."""
-    return Type(Kind.PARAMETER, name)
+    return CelType(Kind.PARAMETER, name)
 
 
-def is_optional(of: Type) -> bool:
+def is_optional(of: CelType) -> bool:
     """Whether the type is an optional type."""
     return of.kind is Kind.OPAQUE and of.name == "optional_type"
 
 
-def same(one: Type, other: Type) -> bool:
+def same(one: CelType, other: CelType) -> bool:
     """Whether two types are identical."""
     if one is other:
         return True
@@ -126,7 +126,7 @@ def same(one: Type, other: Type) -> bool:
     return all(map(same, one.parameters, other.parameters))
 
 
-def describe(of: Type) -> str:
+def describe(of: CelType) -> str:
     """A type in error messages, such as "list(int)"."""
     if of.kind in _WRITTEN:
         return _WRITTEN[of.kind]
@@ -135,7 +135,7 @@ def describe(of: Type) -> str:
     return f"{of.name}({', '.join(map(describe, of.parameters))})"
 
 
-def parse(text: str) -> Type:
+def parse(text: str) -> CelType:
     """Parses a type, such as "map(string, A)". A single letter is a type parameter."""
     name, _, rest = text.partition("(")
     if not rest:
@@ -143,10 +143,10 @@ def parse(text: str) -> Type:
             return _NAMED[text]
         if len(text) == 1:
             return parameter(text)
-        return Type(Kind.OPAQUE if text in _OPAQUE else Kind.STRUCT, text)
+        return CelType(Kind.OPAQUE if text in _OPAQUE else Kind.STRUCT, text)
     inside = [parse(each) for each in _split(rest[:-1])]
     kinds = {"list": Kind.LIST, "map": Kind.MAP, "type": Kind.TYPE}
-    return Type(kinds.get(name, Kind.OPAQUE), name, *inside)
+    return CelType(kinds.get(name, Kind.OPAQUE), name, *inside)
 
 
 def _split(text: str) -> list[str]:

@@ -5,13 +5,13 @@ Source: cel-spec, "Gradual type checking". The rules are tried in the order of c
 
 from __future__ import annotations
 
-from gateway.cel.types import DYN, Kind, Type, is_optional, same
+from gateway.cel.types import DYN, CelType, Kind, is_optional, same
 
 _NULLABLE = {Kind.OPAQUE, Kind.STRUCT, Kind.DURATION, Kind.TIMESTAMP}
 _CONTAINERS = {Kind.OPAQUE, Kind.LIST, Kind.MAP}
 _UNKNOWN = {Kind.DYN, Kind.ERROR}
 
-Bindings = dict[str, Type]
+Bindings = dict[str, CelType]
 
 
 class Substitutions:
@@ -23,18 +23,18 @@ class Substitutions:
         self._bound: Bindings = {}
         self._count = 0
 
-    def fresh(self) -> Type:
+    def fresh(self) -> CelType:
         """A new type parameter without a substitution."""
         self._count += 1
-        return Type(Kind.PARAMETER, f"_var{self._count - 1}")
+        return CelType(Kind.PARAMETER, f"_var{self._count - 1}")
 
-    def assignable(self, one: Type, other: Type) -> bool:
+    def assignable(self, one: CelType, other: CelType) -> bool:
         """Whether `one` and `other` are assignable. Stores the substitutions that follow from it."""
         if one is other and not one.generic:
             return True
         return self.all_assignable([one], [other])
 
-    def all_assignable(self, given: list[Type], wanted: list[Type]) -> bool:
+    def all_assignable(self, given: list[CelType], wanted: list[CelType]) -> bool:
         """Whether each of `given` and its counterpart in `wanted` are assignable.
 
         Stores the substitutions that follow from it; none if one pair is not assignable.
@@ -48,7 +48,7 @@ class Substitutions:
                 return False
         return True
 
-    def _assignable(self, one: Type, other: Type) -> bool:
+    def _assignable(self, one: CelType, other: CelType) -> bool:
         if other.kind is Kind.PARAMETER:
             valid, bound = self._substitutes(one, other)
             if valid or bound:
@@ -71,7 +71,7 @@ class Substitutions:
             return all(map(self._assignable, one.parameters, other.parameters))
         return one.name == other.name
 
-    def _substitutes(self, one: Type, parameter: Type) -> tuple[bool, bool]:
+    def _substitutes(self, one: CelType, parameter: CelType) -> tuple[bool, bool]:
         """Whether `one` may be substituted for `parameter`, and whether `parameter` had a substitution already."""
         if same(one, parameter):
             return True, True
@@ -90,7 +90,7 @@ class Substitutions:
             return True, False
         return False, False
 
-    def _apart(self, parameter: Type, within: Type) -> bool:
+    def _apart(self, parameter: CelType, within: CelType) -> bool:
         if same(parameter, within):
             return False
         if within.kind is Kind.PARAMETER:
@@ -98,7 +98,7 @@ class Substitutions:
             return known is None or self._apart(parameter, known)
         return all(self._apart(parameter, each) for each in within.parameters)
 
-    def apply(self, to: Type, *, final: bool = False) -> Type:
+    def apply(self, to: CelType, *, final: bool = False) -> CelType:
         """A type with its type parameters substituted. `final`: parameters without a substitution become dyn."""
         if not to.generic:
             return to
@@ -107,24 +107,24 @@ class Substitutions:
             if known is not None:
                 return self.apply(known, final=final)
             return DYN if final else to
-        return Type(to.kind, to.name, *(self.apply(each, final=final) for each in to.parameters))
+        return CelType(to.kind, to.name, *(self.apply(each, final=final) for each in to.parameters))
 
 
-def rename(of: Type, names: dict[str, Type]) -> Type:
+def rename(of: CelType, names: dict[str, CelType]) -> CelType:
     """A type with its type parameters replaced by those in `names`."""
     if not of.generic:
         return of
     if of.kind is Kind.PARAMETER:
         return names[of.name]
-    return Type(of.kind, of.name, *(rename(each, names) for each in of.parameters))
+    return CelType(of.kind, of.name, *(rename(each, names) for each in of.parameters))
 
 
-def most_general(one: Type, other: Type) -> Type:
+def most_general(one: CelType, other: CelType) -> CelType:
     """The more general of two types."""
     return one if _says_no_more(one, other) else other
 
 
-def _says_no_more(one: Type, other: Type) -> bool:
+def _says_no_more(one: CelType, other: CelType) -> bool:
     if one.kind in (Kind.DYN, Kind.PARAMETER):
         return True
     if other.kind in (Kind.DYN, Kind.PARAMETER) or one.kind is not other.kind:
@@ -138,6 +138,6 @@ def _says_no_more(one: Type, other: Type) -> bool:
     return same(one, other)
 
 
-def unwrapped(of: Type) -> tuple[Type, bool]:
+def unwrapped(of: CelType) -> tuple[CelType, bool]:
     """The type within an optional type and True; for another type, itself and False."""
     return (of.parameters[0], True) if is_optional(of) else (of, False)

@@ -10,10 +10,10 @@ from typing import Any
 
 from gateway.cel.ast import Call, Comprehension, Ident, ListLiteral, Literal, MapLiteral, Node, Select, StructLiteral
 from gateway.cel.conversions import string_to_duration, string_to_timestamp
-from gateway.cel.formatting import KINDS, ClauseError, interpolate
+from gateway.cel.format_function import KINDS, ClauseError, interpolate
 from gateway.cel.moments import timestamp_of_seconds
 from gateway.cel.source import CompilationError, Problem
-from gateway.cel.types import Kind, Type, describe, is_optional, same
+from gateway.cel.types import CelType, Kind, describe, is_optional, same
 from gateway.cel.values import INT_MAX, INT_MIN, EvaluationError
 from gateway.validation.go_regexp import regexp_problem
 
@@ -97,7 +97,7 @@ class _Findings:
                     self.patterns.append(Problem(first.at, "invalid matches argument"))
 
     def _list(self, node: ListLiteral) -> None:
-        wanted: Type | None = None
+        wanted: CelType | None = None
         for at, element in enumerate(node.elements):
             given = _inner(element.type) if at in node.optional else element.type
             wanted = wanted or given
@@ -171,11 +171,11 @@ def _timestamp(value: object) -> object:
     return timestamp_of_seconds(value) if type(value) is int else string_to_timestamp(str(value))
 
 
-def _inner(of: Type) -> Type:
+def _inner(of: CelType) -> CelType:
     return of.parameters[0] if is_optional(of) else of
 
 
-def _mismatch(node: Node, wanted: Type, given: Type) -> Problem:
+def _mismatch(node: Node, wanted: CelType, given: CelType) -> Problem:
     return Problem(node.at, f"expected type '{describe(wanted)}' but found '{describe(given)}'")
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.cel.types import Type
+from gateway.cel.types import CelType
 
 INT_MIN, INT_MAX, UINT_MAX = -(1 << 63), (1 << 63) - 1, (1 << 64) - 1
 NANOS = 1_000_000_000
@@ -100,19 +100,19 @@ class KeyedList(list[Any]):
         self.keys, self.strict = keys, strict
 
 
-class Texts(list[str]):
+class StringList(list[str]):
     """A list of strings that a function returned. In Go it is a []string, not a list of CEL values."""
 
     __slots__ = ()
 
 
-class Joined(list[Any]):
+class ConcatenatedList(list[Any]):
     """The result of `+` for two lists that are not empty."""
 
     __slots__ = ()
 
 
-LISTS = (list, SetList, KeyedList, Texts, Joined, tuple)
+LISTS = (list, SetList, KeyedList, StringList, ConcatenatedList, tuple)
 """The Python types of lists."""
 
 _NAMES: dict[type, str] = {
@@ -142,7 +142,7 @@ def type_name(value: Any) -> str:
     return _NAMES.get(type(value), "unknown")
 
 
-def type_value(declared: Type) -> TypeValue:
+def type_value(declared: CelType) -> TypeValue:
     """The value that stands for a declared type."""
     return TypeValue(declared.name)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.cel.types import Kind, Type
+from gateway.cel.types import CelType, Kind
 from gateway.cel.values import EvaluationError, Optional
 from gateway.jsontypes import JsonObject, Whole
 
@@ -18,7 +18,7 @@ _NO_INTEGER = "invalid data, expected int, got float64"
 _NEITHER = "invalid data, expected XIntOrString value to be either a string or integer"
 
 
-def refuse(value: Any, of: Type) -> Any:
+def refuse(value: Any, of: CelType) -> Any:
     """Returns the value. Raises EvaluationError for a whole float; int-or-string fields (dyn) get another message."""
     found = value.value if type(value) is Optional else value
     if type(found) is Whole:

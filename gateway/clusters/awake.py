@@ -14,8 +14,8 @@ from gateway.access.authentication import Authenticator
 from gateway.clusters.definition import Limits
 from gateway.clusters.letting_go import let_go
 from gateway.clusters.turns import Turns
-from gateway.flowcontrol.limiting import InFlight
-from gateway.http.sending import Send
+from gateway.flowcontrol.limiter import InFlight
+from gateway.http.send import Send
 from gateway.outbound.client import Client
 from gateway.pieces import is_ending
 from gateway.quotas.room import Room

@@ -124,7 +124,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Described:
+class ClusterDefinition:
     """A control plane as its object describes it. `users` and `groups` of the root enter it as administrators."""
 
     name: str
@@ -138,12 +138,12 @@ class Described:
     limits: Limits = Limits()
 
 
-def described(entry: Entry, _before: Described | None) -> Described:
+def described(entry: Entry, _before: ClusterDefinition | None) -> ClusterDefinition:
     """Reads a stored object. Raises LookupError, TypeError for one that is not valid."""
     obj: Any = loads(entry.head + entry.tail)
     spec = obj.get("spec") or {}
     meta, admins, limits = obj["metadata"], spec.get("admins") or {}, spec.get("limits") or {}
-    return Described(
+    return ClusterDefinition(
         meta["name"],
         meta["uid"],
         frozenset(each for each in admins.get("users") or () if not each.startswith(_SYSTEM)),

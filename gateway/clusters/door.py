@@ -7,7 +7,7 @@ account of a token, is read from etcd.
 from __future__ import annotations
 
 from gateway.access.authentication import Authenticator
-from gateway.clusters.secrets import Credentials
+from gateway.clusters.secrets import ClusterCredentials
 from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.http.user import ANONYMOUS
@@ -17,7 +17,7 @@ from gateway.requests.context import Scope
 class Door:
     """Checks the credentials of requests for one control plane that rests."""
 
-    def __init__(self, authenticator: Authenticator, visitors: Visitors, credentials: Credentials) -> None:
+    def __init__(self, authenticator: Authenticator, visitors: Visitors, credentials: ClusterCredentials) -> None:
         """`authenticator` is its own, was made with these `credentials`, and reads etcd."""
         self._authenticator, self.credentials = authenticator, credentials
         visitors.enter(authenticator)

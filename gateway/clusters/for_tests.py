@@ -7,7 +7,7 @@ from base64 import b64decode
 from collections.abc import Callable
 from uuid import uuid4
 
-from gateway.clusters.definition import GROUP, PLURAL, READY, VERSION, Described
+from gateway.clusters.definition import GROUP, PLURAL, READY, VERSION, ClusterDefinition
 from gateway.clusters.secrets import NAMESPACE, name_of
 from gateway.clusters.table import Table
 from gateway.http.status import StatusError, already_exists, not_found
@@ -55,7 +55,7 @@ class ForTests:
             raise not_found(GROUP, PLURAL, name)
         await self._actor.delete(self._actor.of(GROUP, VERSION, PLURAL), "", name, DeleteOptions())
 
-    async def _until(self, described: Callable[[], Described | None], name: str) -> None:
+    async def _until(self, described: Callable[[], ClusterDefinition | None], name: str) -> None:
         """Waits until a control plane is ready. Raises StatusError 404 if it is deleted meanwhile."""
         cache, found = self._actor.of(GROUP, VERSION, PLURAL).cache, described()
         seen = found is not None

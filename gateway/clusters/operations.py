@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from gateway.http.exchange import TEXT_TYPE
-from gateway.http.sending import Send
+from gateway.http.send import Send
 from gateway.requests.context import Receive
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF

@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from gateway.controllers.bootstrap import bootstrap_roles
 from gateway.controllers.bootstrap_roles import default_roles
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.jsontypes import dumps, loads
 from gateway.release.release import Release
 from storage.change import KEEP, Decision, Put, change
@@ -36,7 +36,7 @@ class DefaultRoles:
         """Names their content."""
         return sha256(dumps([each.content for each in default_roles(self._release)])).hexdigest()[:16]
 
-    async def complete(self, endpoints: Endpoints, database: Database) -> None:
+    async def complete(self, endpoints: EndpointTable, database: Database) -> None:
         """Creates the missing roles, and completes the others. If etcd fails it is tried when it is loaded again."""
         if _made_with(database) == self.digest:
             return

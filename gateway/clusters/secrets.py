@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass
 
 from gateway.access.keys import new_key
-from gateway.clusters.definition import GROUP, KIND, VERSION, Described
+from gateway.clusters.definition import GROUP, KIND, VERSION, ClusterDefinition
 from gateway.credentials.kubeconfig import kubeconfig
 from gateway.jsontypes import JsonObject
 from gateway.pem import certificates_in
@@ -19,7 +19,7 @@ _TOKEN, _KEY, _KUBECONFIG = "token", "service-account.key", "kubeconfig"
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class ClusterCredentials:
     """The administrator's token, and the key (PEM) that signs the tokens of service accounts."""
 
     token: str
@@ -31,7 +31,7 @@ def name_of(control_plane: str) -> str:
     return f"control-plane-{control_plane}"
 
 
-def new_secret(settings: Settings, of: Described, url: str) -> JsonObject:
+def new_secret(settings: Settings, of: ClusterDefinition, url: str) -> JsonObject:
     """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError."""
     token = secrets.token_urlsafe(32)
     config = kubeconfig(url, certificates_in(authority_of(settings).read_bytes()), token)
@@ -44,7 +44,7 @@ def new_secret(settings: Settings, of: Described, url: str) -> JsonObject:
     }
 
 
-def credentials_in(secret: JsonObject, of: Described) -> Credentials | None:
+def credentials_in(secret: JsonObject, of: ClusterDefinition) -> ClusterCredentials | None:
     """The credentials in a Secret; None if it is of another control plane, or incomplete."""
     data = secret.get("data") or {}
     owners = secret["metadata"].get("ownerReferences") or ()
@@ -52,6 +52,6 @@ def credentials_in(secret: JsonObject, of: Described) -> Credentials | None:
         return None
     try:
         token, key = b64decode(data[_TOKEN]).decode(), b64decode(data[_KEY]).decode()
-        return Credentials(token, key) if token and key else None
+        return ClusterCredentials(token, key) if token and key else None
     except ValueError:
         return None

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 from gateway.clusters.awake import Awake, Means
-from gateway.clusters.copying import copy_of
-from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, Described, described
+from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, ClusterDefinition, described
 from gateway.clusters.door import Door
 from gateway.clusters.outbound import may_be_called
 from gateway.clusters.roles import DefaultRoles, known
-from gateway.clusters.secrets import NAMESPACE, Credentials, credentials_in, name_of
-from gateway.clusters.templates import Template, Templates
+from gateway.clusters.secrets import NAMESPACE, ClusterCredentials, credentials_in, name_of
+from gateway.clusters.template_copy import copy_of
+from gateway.clusters.templates import ClusterTemplate, ClusterTemplates
 from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
@@ -30,7 +30,7 @@ from gateway.settings.control_planes import common_prefix, settings_of
 from gateway.task_group import TaskGroup
 from storage.database import Database, common_of, part_of
 from storage.fence import Existence, Fence
-from storage.following import ByName, follow
+from storage.followers import ByName, follow
 from storage.seeded.seeds import Seeds
 
 logger = logging.getLogger(__name__)
@@ -44,24 +44,24 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 
 
 @dataclass(slots=True, eq=False)
-class Row:
+class ClusterRow:
     """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
     the last one that put it to rest. What is awake was made with these `credentials`. `door` checks requests while it
     rests, and has its own; `opening` is the task that makes it.
     """
 
-    described: Described
+    described: ClusterDefinition
     awake: Awake | None = None
     waking: asyncio.Task[Awake] | None = field(default=None, repr=False)
     ending: asyncio.Task[None] | None = field(default=None, repr=False)
-    credentials: Credentials | None = field(default=None, repr=False)
+    credentials: ClusterCredentials | None = field(default=None, repr=False)
     door: Door | None = field(default=None, repr=False)
     opening: asyncio.Task[Door] | None = field(default=None, repr=False)
     gone: bool = False
 
 
 @contextmanager
-def _loadable(row: Row) -> Iterator[None]:
+def _loadable(row: ClusterRow) -> Iterator[None]:
     """Raises StatusError 503 for a control plane whose settings or credentials are of no use."""
     try:
         yield
@@ -76,9 +76,9 @@ class Table:
     def __init__(self, root: Gateway, means: Means, address: str) -> None:
         """`root` is the gateway of the process itself, `address` its URL for clients."""
         self._root, self._means, self._address = root, means, address
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, ClusterRow] = {}
         self._names: dict[str, str] = {}  # by uid
-        self._known: ByName[Described] = ByName("control planes", described, self._changed)
+        self._known: ByName[ClusterDefinition] = ByName("control planes", described, self._changed)
         self._ending: set[asyncio.Task[None]] = set()
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
@@ -88,13 +88,13 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
-        self.templates, self.roles = Templates(self.common.client, prefix), DefaultRoles(root.registry.release)
+        self.templates, self.roles = ClusterTemplates(self.common.client, prefix), DefaultRoles(root.registry.release)
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
         database.feed.listen(self.common.feed.passed)
         self.common.feed.listen(database.feed.passed)
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[ClusterRow]:
         return iter(list(self._rows.values()))
 
     @property
@@ -106,7 +106,7 @@ class Table:
         """The URL of a control plane for clients."""
         return f"{self._address}/clusters/{name}"
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> ClusterRow | None:
         """The row of a control plane; None if there is none of the name."""
         return self._rows.get(name)
 
@@ -145,7 +145,7 @@ class Table:
                 row = None
             if now is not None and not now.is_ending:
                 if row is None:
-                    self._rows[name] = Row(now)
+                    self._rows[name] = ClusterRow(now)
                     self._names[now.uid] = name
                 else:
                     row.described = now
@@ -154,7 +154,7 @@ class Table:
             if self._fence is not None:
                 self.changes.put_nowait(name)
 
-    def _drop(self, row: Row) -> None:
+    def _drop(self, row: ClusterRow) -> None:
         row.gone = True
         del self._rows[row.described.name]
         self._names.pop(row.described.uid, None)
@@ -164,7 +164,7 @@ class Table:
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _end(self, row: Row) -> None:
+    async def _end(self, row: ClusterRow) -> None:
         if row.waking is not None:
             await asyncio.wait([row.waking])
         await self.rest(row)
@@ -174,13 +174,13 @@ class Table:
         while self._ending:
             await asyncio.wait(list(self._ending))
 
-    def described(self, name: str) -> Described | None:
+    def described(self, name: str) -> ClusterDefinition | None:
         """A control plane as its object describes it, also while it is being deleted."""
         return self._known.all.get(name)
 
     # in memory
 
-    async def awake(self, row: Row) -> Awake:
+    async def awake(self, row: ClusterRow) -> Awake:
         """The control plane of a row, which is loaded if it rests. Raises StatusError, StorageError."""
         if row.awake is not None:
             return row.awake
@@ -189,7 +189,7 @@ class Table:
             row.waking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(row.waking)
 
-    async def _wake(self, row: Row, after: asyncio.Task[None] | None = None) -> Awake:
+    async def _wake(self, row: ClusterRow, after: asyncio.Task[None] | None = None) -> Awake:
         """Loads a control plane, once `after` is done: controllers that still run must not see their caches emptied."""
         began = monotonic()
         try:
@@ -215,7 +215,7 @@ class Table:
         finally:
             row.waking = None
 
-    async def admit(self, row: Row, scope: Scope) -> None:
+    async def admit(self, row: ClusterRow, scope: Scope) -> None:
         """Returns if a request may wake the control plane of a row. Raises StatusError 401, 403, 503, StorageError."""
         door = row.door
         while door is None or door.credentials != self._needed(row):
@@ -225,7 +225,7 @@ class Table:
             door = await asyncio.shield(row.opening)
         await door.check(scope)
 
-    async def _open(self, row: Row) -> Door:
+    async def _open(self, row: ClusterRow) -> Door:
         try:
             of, credentials = row.described, self._needed(row)
             store = self._database(of.uid, await self._beginning(of)).store
@@ -238,26 +238,26 @@ class Table:
         finally:
             row.opening = None
 
-    def _needed(self, row: Row) -> Credentials:
+    def _needed(self, row: ClusterRow) -> ClusterCredentials:
         credentials = self._credentials(row.described)
         if credentials is None:
             raise StatusError(503, "ServiceUnavailable", "the credentials of the control plane are yet to be made")
         return credentials
 
-    def _credentials(self, of: Described) -> Credentials | None:
+    def _credentials(self, of: ClusterDefinition) -> ClusterCredentials | None:
         secret = self._root.services.admission.objects.cached(_SECRETS, NAMESPACE, name_of(of.name))
         return None if secret is None else credentials_in(secret, of)
 
-    def _made(self, row: Row, credentials: Credentials, beginning: Beginning) -> Awake:
+    def _made(self, row: ClusterRow, credentials: ClusterCredentials, beginning: Beginning) -> Awake:
         made = self._part(self._settings(row.described, credentials), row.described.uid, beginning)
         self._visitors(row).enter(made.gateway.services.authenticator)
         return made
 
-    def _settings(self, of: Described, credentials: Credentials) -> Settings:
+    def _settings(self, of: ClusterDefinition, credentials: ClusterCredentials) -> Settings:
         root, url = self._root.settings, self.url_of(of.name)
         return settings_of(root, of.name, of.uid, url, credentials.token, credentials.key)
 
-    def _visitors(self, row: Row) -> Visitors:
+    def _visitors(self, row: ClusterRow) -> Visitors:
         return Visitors(self._root.services.authenticator, lambda: None if row.gone else row.described)
 
     def scratch(self, part: str, fence: Fence) -> Awake:
@@ -267,12 +267,12 @@ class Table:
         settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "")
         return self._part(settings, part, (fence, None))
 
-    async def _beginning(self, of: Described) -> Beginning:
+    async def _beginning(self, of: ClusterDefinition) -> Beginning:
         """The fence of a control plane's writes, and what it begins with. Raises StorageError."""
         existence = Existence(self.common.root + of.uid.encode() + b"/" + MADE)
         return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
 
-    async def copy_of(self, of: Described) -> tuple[Template, str]:
+    async def copy_of(self, of: ClusterDefinition) -> tuple[ClusterTemplate, str]:
         """A template of what a control plane has now, and the digest of its default roles. Raises TooMuch,
         StorageError.
         """
@@ -302,7 +302,7 @@ class Table:
             for row in self:
                 await survive_async(self._rest_if_idle, row, self._tell_restless, None)
 
-    async def _rest_if_idle(self, row: Row) -> None:
+    async def _rest_if_idle(self, row: ClusterRow) -> None:
         if row.awake is not None and row.credentials != self._credentials(row.described):
             return await self.rest(row)  # so that a token that somebody took out of the Secret is of no use any more
         since = None if row.awake is None else row.awake.rests_since()
@@ -312,12 +312,12 @@ class Table:
         if idle > IDLE:
             await self.rest(row)
 
-    def _tell_restless(self, row: Row, error: Exception) -> None:
+    def _tell_restless(self, row: ClusterRow, error: Exception) -> None:
         logger.warning(
             "a control plane could not be put to rest", exc_info=error, extra={"cluster": row.described.name}
         )
 
-    async def rest(self, row: Row) -> None:
+    async def rest(self, row: ClusterRow) -> None:
         """Drops a control plane from memory; returns when nothing of it runs. The next request wakes it."""
         awake, row.awake = row.awake, None
         if awake is not None:

@@ -38,7 +38,7 @@ _NUMBER, _TIME = b"%012d", 0  # what follows the hole; uids have the numbers fro
 
 
 @dataclass(frozen=True)
-class Template:
+class ClusterTemplate:
     """The keys below a prefix, in order, and their values with holes for uids and times."""
 
     keys: Sequence[bytes]
@@ -73,11 +73,13 @@ class Template:
         return b"".join(pieces)
 
 
-def unpacked(packed: bytes) -> Template:
+def unpacked(packed: bytes) -> ClusterTemplate:
     """The template of these bytes, with all that takes long done: it is for a thread."""
     found = loads(zlib.decompress(packed))
     keys, values = zip(*found["pairs"], strict=True) if found["pairs"] else ((), ())
-    template = Template([key.encode() for key in keys], [value.encode() for value in values], found["hole"].encode())
+    template = ClusterTemplate(
+        [key.encode() for key in keys], [value.encode() for value in values], found["hole"].encode()
+    )
     _ = template.pieces
     return template
 
@@ -90,7 +92,7 @@ def _absent(values: Collection[bytes]) -> bytes:
     return found
 
 
-def template_of(objects: Iterable[tuple[bytes, bytes]], uids: Collection[bytes] | None = None) -> Template:
+def template_of(objects: Iterable[tuple[bytes, bytes]], uids: Collection[bytes] | None = None) -> ClusterTemplate:
     """A template of these keys and values. Its digest does not depend on uids and times.
 
     Only these `uids` are exchanged, and the times of creation; None stands for all that look like uids and times.
@@ -106,20 +108,20 @@ def template_of(objects: Iterable[tuple[bytes, bytes]], uids: Collection[bytes] 
 
     time = absent + _NUMBER % _TIME
     values = [times.sub(lambda _: time, _UID.sub(hole, value)) for _, value in ordered]
-    return Template(tuple(key for key, _ in ordered), values, absent)
+    return ClusterTemplate(tuple(key for key, _ in ordered), values, absent)
 
 
-class Templates:
+class ClusterTemplates:
     """The templates in etcd, and those of them that this process has read."""
 
     def __init__(self, client: EtcdClient, root: bytes) -> None:
         """`root` is the common prefix of all control planes."""
         self._client, self._root = client, root + PART
-        self._known: dict[str, Template] = {}
-        self._reading: dict[str, asyncio.Task[Template]] = {}
+        self._known: dict[str, ClusterTemplate] = {}
+        self._reading: dict[str, asyncio.Task[ClusterTemplate]] = {}
         self._ending = asyncio.Lock()  # held while it is decided who uses a template
 
-    async def keep(self, leading: Leading, template: Template) -> int:
+    async def keep(self, leading: Leading, template: ClusterTemplate) -> int:
         """Writes a template, unless it is there. Returns the revision, else 0. Raises Fenced, StorageError."""
         self._known[template.digest] = template
         prefix, packed = self._prefix(template.digest), template.packed
@@ -131,7 +133,7 @@ class Templates:
             revision = written.revision if written.succeeded else revision
         return revision
 
-    async def _of(self, digest: str) -> Template:
+    async def _of(self, digest: str) -> ClusterTemplate:
         if digest in self._known:
             return self._known[digest]
         reading = self._reading.get(digest)
@@ -140,7 +142,7 @@ class Templates:
             reading.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(reading)
 
-    async def _read(self, digest: str) -> Template:
+    async def _read(self, digest: str) -> ClusterTemplate:
         try:
             prefix = self._prefix(digest)
             found = await self._client.range(prefix, prefix_end(prefix))
@@ -155,7 +157,9 @@ class Templates:
     def _prefix(self, digest: str) -> bytes:
         return self._root + digest.encode() + b"/"
 
-    async def begin(self, leading: Leading, root: bytes, template: Template, uid: str = "", roles: str = "") -> int:
+    async def begin(
+        self, leading: Leading, root: bytes, template: ClusterTemplate, uid: str = "", roles: str = ""
+    ) -> int:
         """Makes a template the beginning of the control plane below a root. Returns the revision; 0 if it has one.
 
         With its `uid`, the template is only for this control plane and some others, until `end` of the last one.

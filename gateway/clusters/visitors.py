@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gateway.access.authentication import AudienceAgnostic, Authenticated, Authenticator, Headers, InvalidCredentials
-from gateway.clusters.definition import Described
+from gateway.clusters.definition import ClusterDefinition
 from gateway.controllers.bootstrap_objects import BootstrapObject
 from gateway.http.client_chain import ClientChain
 from gateway.http.user import User
@@ -33,7 +33,7 @@ def binding() -> BootstrapObject:
 class Visitors:
     """Authenticates users of the root in a control plane."""
 
-    def __init__(self, root: Authenticator, of: Callable[[], Described | None]) -> None:
+    def __init__(self, root: Authenticator, of: Callable[[], ClusterDefinition | None]) -> None:
         """`root` knows the root's users; `of` returns the control plane as it is described now, None without one."""
         self._root, self._of = root, of
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 
 if TYPE_CHECKING:
     from gateway.access.remote import RemoteService
@@ -40,9 +40,9 @@ def run_on_api(kubeconfig: Path | None, context: str, work: Callable[[Any], Awai
 
 def run_at(place: RemoteService, work: Callable[[Any], Awaitable[Made]]) -> Made:
     """The result of `work`, which gets a Cluster for a server's URL and credentials. Raises CommandFailed."""
-    from gateway.transfer.cluster import ApiError, Cluster, Unreachable
+    from gateway.transfer.cluster import ApiError, RemoteCluster, Unreachable
 
-    cluster = Cluster(place)
+    cluster = RemoteCluster(place)
 
     async def go() -> Made:
         try:

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.etcd_flags import etcd_flags, etcd_of, run_on_etcd, say_what_is_apart
-from gateway.commands.failing import CommandFailed
 from gateway.commands.progress import progress
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -36,7 +36,7 @@ def backup(context: click.Context, file: Path, overwrite: bool) -> None:
 
 
 async def _take(client: Any, prefix: str, file: Path, told: Any) -> Any:
-    from storage.backups.taking import NothingThere, take
+    from storage.backups.take import NothingThere, take
 
     try:
         return await take(client, prefix, file, told)
@@ -87,10 +87,10 @@ def restore(context: click.Context, file: Path, replace: bool, check: bool) -> N
 
 
 async def _restore(client: Any, prefix: str, file: Path, info: Any, replace: bool, told: Any) -> Any:
-    from storage.backups.restoring import Refused
-    from storage.backups.restoring import restore as put_back
+    from storage.backups.restore import RestoreRefused
+    from storage.backups.restore import restore as put_back
 
     try:
         return await put_back(client, prefix, file, info, replace=replace, told=told)
-    except Refused as error:
+    except RestoreRefused as error:
         raise CommandFailed(str(error)) from None

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gateway.commands.api_flags import api_flags, run_on_api
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.help import CONTEXT
 
 if TYPE_CHECKING:
     from gateway.jsontypes import JsonObject
-    from gateway.transfer.cluster import Cluster
+    from gateway.transfer.cluster import RemoteCluster
 
 _READY_TIMEOUT = 60.0  # seconds
 _STARTING = 10.0  # seconds that a server may take until it serves control planes
@@ -58,7 +58,7 @@ def create(name: str, users: tuple[str, ...], groups: tuple[str, ...], kubeconfi
         "spec": {"admins": {"users": list(users), "groups": list(groups)}},
     }
 
-    async def make(cluster: Cluster) -> str:
+    async def make(cluster: RemoteCluster) -> str:
         await _post(cluster, body)
         found = await _until(cluster, name, lambda obj: _of(obj, "phase") == "Ready")
         return _of(found, "url")
@@ -71,7 +71,7 @@ def create(name: str, users: tuple[str, ...], groups: tuple[str, ...], kubeconfi
 def list_all(kubeconfig: Path | None, of: str) -> None:
     """Lists the control planes: name, phase and URL."""
 
-    async def read(cluster: Cluster) -> Any:
+    async def read(cluster: RemoteCluster) -> Any:
         return (await cluster.ask("GET", _path()))["items"]
 
     for each in run_on_api(kubeconfig, of, read):
@@ -89,7 +89,7 @@ def kubeconfig_of(name: str, out: Path | None, kubeconfig: Path | None, of: str)
     from gateway.clusters.secrets import NAMESPACE, name_of
     from gateway.files import replace_file, words
 
-    async def read(cluster: Cluster) -> Any:
+    async def read(cluster: RemoteCluster) -> Any:
         return await cluster.ask("GET", f"/api/v1/namespaces/{NAMESPACE}/secrets/{name_of(name)}")
 
     text = b64decode(run_on_api(kubeconfig, of, read)["data"]["kubeconfig"])
@@ -108,7 +108,7 @@ def kubeconfig_of(name: str, out: Path | None, kubeconfig: Path | None, of: str)
 def delete(name: str, kubeconfig: Path | None, of: str) -> None:
     """Deletes a control plane with all its objects, and waits until its keys are removed."""
 
-    async def remove(cluster: Cluster) -> None:
+    async def remove(cluster: RemoteCluster) -> None:
         await cluster.ask("DELETE", f"{_path()}/{name}")
         await _until(cluster, name, lambda obj: not obj)
 
@@ -126,7 +126,7 @@ def _of(obj: JsonObject, field: str) -> str:
     return str((obj.get("status") or {}).get(field) or "")
 
 
-async def _post(cluster: Cluster, body: JsonObject) -> None:
+async def _post(cluster: RemoteCluster, body: JsonObject) -> None:
     """Makes the object. A server that has just started serves its resource a moment later.
 
     Raises ApiError, Unreachable, CommandFailed.
@@ -141,7 +141,7 @@ async def _post(cluster: Cluster, body: JsonObject) -> None:
         ) from None
 
 
-async def _until(cluster: Cluster, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
+async def _until(cluster: RemoteCluster, name: str, holds: Callable[[JsonObject], bool]) -> JsonObject:
     """The object once `holds` is true for it; {} stands for none. Raises ApiError, Unreachable, CommandFailed."""
     try:
         async with asyncio.timeout(_READY_TIMEOUT):

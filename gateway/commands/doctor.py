@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.help import ServeFlags
 from gateway.settings.command_line import read_flags
 

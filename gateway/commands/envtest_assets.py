@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 
 
 @click.command(short_help="make a directory of programs for KUBEBUILDER_ASSETS")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.etcd_upkeep import defragment, member, snapshot
-from gateway.commands.failing import CommandFailed
 
 
 @click.group(short_help="install etcd, and maintain its members")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 from gateway.settings.flags import FLAGS, PREFIX
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -139,7 +139,7 @@ async def _stoppable(work: Coroutine[Any, Any, Any]) -> Any:
 async def _on_etcd(etcd: Any, work: Callable[[Any], Any]) -> Any:
     from storage.errors import StorageError, Unavailable
     from storage.etcd import EtcdClient
-    from storage.etcd.waiting import ONCE, hopeless, tls_trouble
+    from storage.etcd.permanent_errors import ONCE, hopeless, tls_trouble
 
     where = ", ".join(etcd.endpoints)
     async with EtcdClient(etcd) as client:

@@ -28,12 +28,12 @@ class Silent(Exception):
     """A member does not answer; the message has its URL and the reason."""
 
 
-class Refusal(Exception):
+class MemberRefusal(Exception):
     """A member answered with an error, or with an answer that is not etcd's; the message has the answer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class EtcdMember:
     """A member as the others know it. A member that has never started has no client URLs; if it was added at runtime,
     it has no name either.
     """
@@ -44,7 +44,7 @@ class Member:
     client_urls: tuple[str, ...]
 
 
-class Asking:
+class MemberClient:
     """Sends requests to members, with a client certificate if there is one. The constructor raises OSError, including
     ssl.SSLError, for files that cannot be used.
     """
@@ -54,19 +54,19 @@ class Asking:
         if cert_file and key_file:
             self._context.load_cert_chain(cert_file, key_file)
 
-    def known(self, peer_url: str) -> list[Member]:
+    def known(self, peer_url: str) -> list[EtcdMember]:
         """The members that the member at a peer URL knows. This needs no leader. Raises Silent and Refusal."""
         return _members(self._whole("GET", peer_url, "/members"), ("id", "peerURLs", "clientURLs"), peer_url)
 
-    def agreed(self, url: str) -> list[Member]:
+    def agreed(self, url: str) -> list[EtcdMember]:
         """The members by a linearizable read, through the member at a client URL. Raises Silent and Refusal."""
         return self._cluster(url, "list", b'{"linearizable":true}')
 
-    def remove(self, url: str, member: Member) -> None:
+    def remove(self, url: str, member: EtcdMember) -> None:
         """Removes a member. Raises Silent and Refusal."""
         self._cluster(url, "remove", b'{"ID":"%d"}' % member.number)
 
-    def add(self, url: str, peer_url: str) -> list[Member]:
+    def add(self, url: str, peer_url: str) -> list[EtcdMember]:
         """Adds a member; returns all members. Raises Silent, and Refusal, also for what is no URL to etcd."""
         return self._cluster(url, "add", dumps({"peerURLs": [peer_url]}))
 
@@ -74,7 +74,7 @@ class Asking:
         """Whether the member at a client URL has a leader and can do linearizable reads (/health)."""
         try:
             found = self._whole("GET", url, "/health")
-        except (Silent, Refusal):
+        except (Silent, MemberRefusal):
             return False
         return isinstance(found, dict) and found.get("health") == "true"
 
@@ -97,7 +97,7 @@ class Asking:
         finally:
             connection.close()
 
-    def _cluster(self, url: str, what: str, body: bytes) -> list[Member]:
+    def _cluster(self, url: str, what: str, body: bytes) -> list[EtcdMember]:
         found = self._whole("POST", url, f"/v3/cluster/member/{what}", body)
         members = found.get("members", []) if isinstance(found, dict) else None
         return _members(members, ("ID", "peerURLs", "clientURLs"), url)
@@ -139,7 +139,7 @@ class _SocketConnection(http.client.HTTPConnection):
         self.sock.connect(self._path)
 
 
-def quorum(members: Iterable[Member]) -> int:
+def quorum(members: Iterable[EtcdMember]) -> int:
     """The number of members that are a majority."""
     return len(list(members)) // 2 + 1
 
@@ -150,7 +150,7 @@ def _sent(
     connection.request(method, path, body or None, {"Content-Type": "application/json"} if body else {})
     answer = connection.getresponse()
     if answer.status != _OK:
-        raise Refusal(f"{url} answers {answer.status}: {answer.read(1000).decode(errors='replace').strip()}")
+        raise MemberRefusal(f"{url} answers {answer.status}: {answer.read(1000).decode(errors='replace').strip()}")
     return answer
 
 
@@ -158,7 +158,7 @@ def _read(data: bytes, url: str) -> Any:
     try:
         return read_json(data, LARGEST)
     except DecodeError as error:
-        raise Refusal(_unlike_etcd(url, f"its answer is not valid JSON: {error}")) from None
+        raise MemberRefusal(_unlike_etcd(url, f"its answer is not valid JSON: {error}")) from None
 
 
 def _unlike_etcd(url: str, found: str) -> str:
@@ -169,20 +169,20 @@ def _silent(url: str, error: Exception) -> Silent:
     return Silent(f"{url} does not answer ({getattr(error, 'strerror', None) or error or type(error).__name__})")
 
 
-def _members(found: Any, keys: tuple[str, str, str], url: str) -> list[Member]:
+def _members(found: Any, keys: tuple[str, str, str], url: str) -> list[EtcdMember]:
     """Reads the members of an answer from `url`. `keys` are the JSON keys of ID, peer URLs and client URLs, as
     /members and the JSON gateway spell them differently. Raises Refusal.
     """
     number, peers, clients = keys
     try:
         members = [
-            Member(int(each[number]), str(each.get("name", "")), _texts(each, peers), _texts(each, clients))
+            EtcdMember(int(each[number]), str(each.get("name", "")), _texts(each, peers), _texts(each, clients))
             for each in found
         ]
     except (TypeError, KeyError, ValueError, AttributeError):
-        raise Refusal(_unlike_etcd(url, "its answer has no list of members")) from None
+        raise MemberRefusal(_unlike_etcd(url, "its answer has no list of members")) from None
     if not all(member.peer_urls for member in members):
-        raise Refusal(_unlike_etcd(url, "a member has no peer URL"))
+        raise MemberRefusal(_unlike_etcd(url, "a member has no peer URL"))
     return members
 
 

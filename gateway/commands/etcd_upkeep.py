@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.etcd_flags import etcd_flags, etcd_of
-from gateway.commands.failing import CommandFailed
 
 if TYPE_CHECKING:
-    from gateway.commands.etcd_members import Asking
+    from gateway.commands.etcd_members import MemberClient
 
 _DIGEST = 32  # bytes at the end of a snapshot: the SHA-256 of all bytes before
 _MESSAGE_SECONDS, _DEFRAGMENT_SECONDS = 60.0, 600.0
@@ -32,7 +32,7 @@ def snapshot(context: click.Context, file: Path) -> None:
     If a member does not answer, or stops during the snapshot, the command prints its URL and takes the next one. FILE
     appears when the snapshot is complete.
     """
-    from gateway.commands.etcd_members import Refusal, Silent
+    from gateway.commands.etcd_members import MemberRefusal, Silent
 
     asking, endpoints = _of(context)
     part = file.with_name(f"{file.name}.part")
@@ -42,7 +42,7 @@ def snapshot(context: click.Context, file: Path) -> None:
         except OSError as error:
             part.unlink(missing_ok=True)
             raise CommandFailed(f"cannot write {part}: {error.strerror}") from None
-        except (Silent, Refusal, ValueError) as error:
+        except (Silent, MemberRefusal, ValueError) as error:
             part.unlink(missing_ok=True)
             click.echo(f"{url} gave no snapshot: {error}", err=True)
             continue
@@ -63,14 +63,14 @@ def defragment(context: click.Context) -> None:
     The command skips members that are not healthy, and prints their URLs. It fails if a healthy member refuses, or if
     no member is healthy.
     """
-    from gateway.commands.etcd_members import Refusal, Silent
+    from gateway.commands.etcd_members import MemberRefusal, Silent
 
     asking, endpoints = _of(context)
     failed, done = [], 0
     for url in _healthy(asking, endpoints):
         try:
             asking.defragment(url, _DEFRAGMENT_SECONDS)
-        except (Silent, Refusal) as error:
+        except (Silent, MemberRefusal) as error:
             failed.append(str(error))
         else:
             done += 1
@@ -99,7 +99,7 @@ def member(config: str, output: Path, patience: float) -> None:
     """
     import orjson
 
-    from gateway.commands.etcd_joining import Joining
+    from gateway.commands.etcd_join import Joining
 
     given = _configuration(config)
     tls = given.get("peer-transport-security") or {}
@@ -129,7 +129,7 @@ def _configuration(text: str) -> dict[str, Any]:
     return given
 
 
-def _of(context: click.Context) -> tuple[Asking, list[str]]:
+def _of(context: click.Context) -> tuple[MemberClient, list[str]]:
     etcd, _ = etcd_of(context)
     tls = any((etcd.ca_file, etcd.cert_file))
     whole = [
@@ -139,19 +139,19 @@ def _of(context: click.Context) -> tuple[Asking, list[str]]:
     return _asking(etcd.ca_file, etcd.cert_file, etcd.key_file), whole
 
 
-def _asking(*files: Path | None) -> Asking:
+def _asking(*files: Path | None) -> MemberClient:
     import ssl
 
-    from gateway.commands.etcd_members import Asking
+    from gateway.commands.etcd_members import MemberClient
 
     try:
-        return Asking(*files)
+        return MemberClient(*files)
     except (OSError, ssl.SSLError) as error:
         named = ", ".join(str(each) for each in files if each)
         raise CommandFailed(f"cannot use {named}: {error}") from None
 
 
-def _healthy(asking: Asking, endpoints: list[str]) -> Iterator[str]:
+def _healthy(asking: MemberClient, endpoints: list[str]) -> Iterator[str]:
     for url in endpoints:
         if asking.is_healthy(url):
             yield url

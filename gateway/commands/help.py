@@ -21,7 +21,7 @@ class Formatter(click.HelpFormatter):
         super().write_dl([(click.style(name, fg="cyan"), text) for name, text in rows], col_max, col_spacing)
 
 
-class Context(click.Context):
+class HelpContext(click.Context):
     formatter_class = Formatter
 
 
@@ -31,7 +31,7 @@ CONTEXT: dict[str, Any] = {
     "color": False if os.environ.get("NO_COLOR") else None,
 }
 
-click.Command.context_class = Context  # for all commands
+click.Command.context_class = HelpContext  # for all commands
 
 
 class ServeFlags(click.Command):

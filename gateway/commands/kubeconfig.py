@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 

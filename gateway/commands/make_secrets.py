@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.commands.api_flags import api_flags, run_at
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 
 if TYPE_CHECKING:
     from gateway.access.remote import RemoteService
@@ -76,14 +76,14 @@ def command(
     Secrets that exist are kept. The administrator's token is random, unless the environment variable ADMIN_TOKEN has
     one.
     """
-    from gateway.commands.shared_secrets import Namespace, Wanted, make
+    from gateway.commands.shared_secrets import Namespace, WantedSecrets, make
 
     if unpaired := [each for each in labels if "=" not in each]:
         raise CommandFailed(f"--label {unpaired[0]}: give KEY=VALUE")
     if etcd and not etcd_domain:
         raise CommandFailed("--etcd needs --etcd-domain: add it")
     token, validity = os.environ.get(TOKEN, ""), timedelta(days=days)
-    wanted = Wanted(
+    wanted = WantedSecrets(
         name,
         server,
         token,

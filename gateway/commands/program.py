@@ -11,7 +11,7 @@ from importlib import import_module
 import click
 
 from gateway.commands import shells
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.help import CONTEXT
 
 NAME = "apiserver-gateway"
@@ -35,7 +35,7 @@ COMMANDS = {
 }
 
 
-class Program(click.Group):
+class CommandGroup(click.Group):
     """A click group that imports the module of a command when it is called or its help is shown."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -68,7 +68,7 @@ def run(words: Sequence[str]) -> int:
         ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
     )
     about = "A Kubernetes API server whose only database is etcd."
-    program = Program(help=about, context_settings=CONTEXT, params=[version])
+    program = CommandGroup(help=about, context_settings=CONTEXT, params=[version])
     try:
         status = program.main(list(words), NAME, COMPLETE, standalone_mode=False)
     except click.exceptions.Exit as end:

@@ -14,12 +14,12 @@ from datetime import timedelta
 from functools import partial
 
 from gateway.access.keys import KEY_FILE, new_key
-from gateway.access.signing import SigningAuthority, SigningError, load_authority, new_request, now
+from gateway.access.signing_authority import SigningAuthority, SigningError, load_authority, new_request, now
 from gateway.credentials.certificates import ADDRESSES, VALIDITY, new_authority
 from gateway.credentials.identity import TOKEN_FILE
 from gateway.credentials.kubeconfig import kubeconfig
 from gateway.jsontypes import JsonObject
-from gateway.transfer.cluster import ApiError, Cluster
+from gateway.transfer.cluster import ApiError, RemoteCluster
 
 CA, CA_KEY = "ca.crt", "ca.key"
 CERTIFICATE, KEY = "tls.crt", "tls.key"
@@ -35,7 +35,7 @@ Data = dict[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedSecrets:
     """The Secrets to make; their names begin with `name`."""
 
     name: str
@@ -54,7 +54,7 @@ class Wanted:
 class Namespace:
     """The Secrets of a namespace; new ones get `labels`. Methods raise ApiError and Unreachable."""
 
-    def __init__(self, cluster: Cluster, name: str, labels: Mapping[str, str]) -> None:
+    def __init__(self, cluster: RemoteCluster, name: str, labels: Mapping[str, str]) -> None:
         self._cluster, self._labels = cluster, dict(labels)
         self._path = f"/api/v1/namespaces/{name}/secrets"
 
@@ -106,7 +106,7 @@ def annotations_of(secret: JsonObject) -> dict[str, str]:
     return secret["metadata"].get("annotations") or {}
 
 
-async def make(wanted: Wanted, namespace: Namespace) -> None:
+async def make(wanted: WantedSecrets, namespace: Namespace) -> None:
     """Makes missing Secrets. Raises ApiError, Unreachable, and ValueError for a stored CA that is invalid."""
     identity = await namespace.keep(f"{wanted.name}-identity", "Opaque", lambda held: _identity(wanted, held))
     trusted = identity
@@ -126,7 +126,7 @@ def _metrics(held: Data) -> Data:
     return {**held, "token": token, "tokens.csv": token + b',apiserver-gateway-metrics,metrics,"system:monitoring"\n'}
 
 
-def _identity(wanted: Wanted, held: Data) -> Data:
+def _identity(wanted: WantedSecrets, held: Data) -> Data:
     data = dict(held)
     if wanted.token or not data.get(TOKEN_FILE):
         data[TOKEN_FILE] = (wanted.token or secrets.token_urlsafe(24)).encode()
@@ -142,7 +142,7 @@ def _authority(validity: timedelta) -> Data:
     return {CA: made.certificate, CA_KEY: made.key}
 
 
-async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
+async def _make_etcd(wanted: WantedSecrets, namespace: Namespace) -> None:
     """Makes a CA for etcd, one certificate for all members (for peers and clients), and one for the gateways.
 
     If the certificates exist without this CA, somebody else made and renews them; they are kept. Raises ValueError if
@@ -166,7 +166,7 @@ async def _make_etcd(wanted: Wanted, namespace: Namespace) -> None:
     await namespace.keep(f"{wanted.etcd}-client", _TLS, client)
 
 
-def _counted(wanted: Wanted, held: Data) -> Data:
+def _counted(wanted: WantedSecrets, held: Data) -> Data:
     """The data with the number of members at the start of the cluster. Raises ValueError if that differs from
     `wanted.etcd_members`.
     """

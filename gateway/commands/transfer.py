@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import click
 
 from gateway.commands.api_flags import api_flags, run_on_api
-from gateway.commands.failing import CommandFailed
+from gateway.commands.command_failed import CommandFailed
 from gateway.commands.progress import progress
 
 if TYPE_CHECKING:
-    from gateway.transfer.exporting import Sink
+    from gateway.transfer.export import ExportTarget
 
 
 @click.command("export", short_help="save objects of a Kubernetes API in files")
@@ -63,10 +63,10 @@ def export(
     Without RESOURCE, it saves all resources. RESOURCE is a name as for kubectl: deployments, deploy, deployments.apps.
     Fields that a server sets, such as uid, resourceVersion and managedFields, are left out.
     """
-    from gateway.transfer.exporting import UnknownResource, Wanted
-    from gateway.transfer.exporting import export as write
+    from gateway.transfer.export import ExportSelection, UnknownResource
+    from gateway.transfer.export import export as write
 
-    wanted = Wanted(resources, namespaces, status, everything, blank_secrets)
+    wanted = ExportSelection(resources, namespaces, status, everything, blank_secrets)
     with ExitStack() as stack:
         sink = _sink(output, format, stack)
         told = stack.enter_context(progress())
@@ -80,7 +80,7 @@ def export(
     _say(exported.problems, f"{exported.count} objects written to {place}")
 
 
-def _sink(output: Path, format: str | None, stack: ExitStack) -> Sink:
+def _sink(output: Path, format: str | None, stack: ExitStack) -> ExportTarget:
     from gateway.transfer.documents import DirectorySink, StreamSink
 
     chosen = format or ("json" if output.suffix == ".json" else "yaml")
@@ -119,7 +119,7 @@ def import_files(
     that failed; the exit status is then 1.
     """
     from gateway.transfer.documents import InvalidDocument, read_all
-    from gateway.transfer.importing import How, import_all
+    from gateway.transfer.object_import import How, import_all
 
     try:
         objects = list(read_all(list(files)))

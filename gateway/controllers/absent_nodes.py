@@ -7,7 +7,7 @@ server ends between the two, the pod stays; so it is removed here, too.
 from __future__ import annotations
 
 from gateway import clock
-from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.controllers.keyed_controller import KeyedController, is_being_deleted
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
 from gateway.writing.options import DeleteOptions
@@ -16,7 +16,7 @@ from storage.entry import Entry
 INTERRUPTED = 10.0  # seconds after which the removal of a pod is no longer under way in another server
 
 
-class AbsentNodes(Keyed):
+class AbsentNodes(KeyedController):
     """The controller. Its queue has keys of pods."""
 
     queue_name = "orphaned_pods_nodes"

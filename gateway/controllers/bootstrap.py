@@ -23,7 +23,7 @@ from gateway.controllers.bootstrap_objects import (
 from gateway.controllers.bootstrap_roles import completed, default_roles
 from gateway.controllers.flow_control_objects import flow_control
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
@@ -57,7 +57,7 @@ BOOTSTRAP_HOOKS = (
 )
 
 
-async def bootstrap(endpoints: Endpoints) -> None:
+async def bootstrap(endpoints: EndpointTable) -> None:
     """Creates the objects that are missing. To be called after the watch cache is loaded. Raises StorageError."""
     objects = BootstrapObjects(endpoints)
     await objects.create_needed()
@@ -65,12 +65,12 @@ async def bootstrap(endpoints: Endpoints) -> None:
     await objects.join()
 
 
-async def bootstrap_namespaces(endpoints: Endpoints) -> None:
+async def bootstrap_namespaces(endpoints: EndpointTable) -> None:
     """Creates the missing system namespaces: default roles are in them. Raises StorageError."""
     await BootstrapObjects(endpoints).create_missing(namespaces())
 
 
-async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> None:
+async def _tell_of_access(endpoints: EndpointTable, objects: BootstrapObjects) -> None:
     """Creates and completes the ConfigMaps of authentication. Raises StorageError, and OSError for the file of a CA."""
     for each in access_objects(endpoints.services.settings, now_text()):
         await objects.create_missing([each])
@@ -78,7 +78,7 @@ async def _tell_of_access(endpoints: Endpoints, objects: BootstrapObjects) -> No
             await objects.complete(each, with_authentication)
 
 
-async def bootstrap_roles(endpoints: Endpoints) -> None:
+async def bootstrap_roles(endpoints: EndpointTable) -> None:
     """Creates the missing default roles and bindings, and completes the present ones. Raises StorageError."""
     objects, roles = BootstrapObjects(endpoints), list(default_roles(endpoints.registry.release))
     await objects.create_missing(roles)
@@ -86,7 +86,7 @@ async def bootstrap_roles(endpoints: Endpoints) -> None:
         await objects.complete(each, completed)
 
 
-async def keep_bootstrapped(endpoints: Endpoints, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
+async def keep_bootstrapped(endpoints: EndpointTable, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
     """Creates the objects without which the server can start, and recreates all bootstrap objects that are deleted.
 
     `furnished` is set once all of them have existed.
@@ -111,7 +111,7 @@ LOOKS, LOOK = 20, 0.1  # the number of checks for an object that another process
 class BootstrapObjects:
     """Writes bootstrap objects as the server's own user. A refused object is logged once, and not an error."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(self, endpoints: EndpointTable) -> None:
         self._endpoints, settings = endpoints, endpoints.services.settings
         self._address = settings.advertise_address or advertised(settings.bind_address)
         self._network = service_network(settings.service_cluster_ip_range, settings.secure_port)

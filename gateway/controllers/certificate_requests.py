@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING
 
 from gateway.access.authorization import asked_of_resource
 from gateway.access.nodes.identity import NODE_PREFIX, NODES_GROUP
-from gateway.access.signing import SHORTEST, SigningError, alternative_names, now, read_authority, signing_files
-from gateway.controllers.keyed import Keyed
+from gateway.access.signing_authority import (
+    SHORTEST,
+    SigningError,
+    alternative_names,
+    now,
+    read_authority,
+    signing_files,
+)
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.http.status import StatusError
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
@@ -39,7 +46,7 @@ _RIGHTS = (
 _NAMES = {"DNSName": "DNS", "RFC822Name": "Email", "IPAddress": "IP", "UniformResourceIdentifier": "URI"}
 
 
-class _Requests(Keyed):
+class _Requests(KeyedController):
     """The base class of both controllers. The queue has keys of requests without a certificate."""
 
     resources = (PLURAL,)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from gateway.admission.plugins.storage_protection import FINALIZERS
 from gateway.controllers.actor import Actor
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.cache_sync import all_seen
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.marks import without_finalizer
-from gateway.controllers.seeing import all_seen
 from gateway.controllers.volume_protection import wanted_change
 from gateway.jsontypes import loads
 from gateway.quotas.evaluators.volume_claims import attribute_classes
@@ -17,7 +17,7 @@ SETTLE = 0.2  # seconds in which changes are gathered before the classes are che
 _USERS = ("persistentvolumes", "persistentvolumeclaims")
 
 
-class ClassProtection(Keyed):
+class ClassProtection(KeyedController):
     """Adds the finalizer to classes, and removes it from deleted classes that nothing uses.
 
     Its queue has keys of classes.

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.controllers.actor import Actor
-from gateway.controllers.observing import Follower
-from gateway.controllers.telling import Telling
+from gateway.controllers.delivery_count import Telling
+from gateway.controllers.observer import ChangeReceiver
 from gateway.settings.config import Settings
 from gateway.work_queue import Work
 
 
-class Controller(Follower, Protocol):
+class Controller(ChangeReceiver, Protocol):
     """The interface by which the leader runs a controller."""
 
     def works(self) -> list[Work]:

@@ -24,7 +24,7 @@ from gateway.pieces import is_ending
 from storage.entry import Change
 from storage.errors import StorageError, StoredObject
 from storage.fence import Fence
-from storage.guarded import FAILURES
+from storage.guard import FAILURES
 from storage.instruments import ALPHA, gauge
 
 logger = logging.getLogger(__name__)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gateway import clock
-from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.controllers.keyed_controller import KeyedController, is_being_deleted
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
 
 
-class FinishedJobs(Keyed):
+class FinishedJobs(KeyedController):
     """The controller. Its queue has keys of Jobs."""
 
     queue_name = "ttl_jobs_to_delete"

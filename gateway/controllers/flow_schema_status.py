@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from gateway.controllers.actor import Actor
 from gateway.controllers.outages import Outage
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.flowcontrol.objects import GROUP, LEVELS, SCHEMAS
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 class FlowSchemaStatus:
     """Runs in every process, as in every kube-apiserver. A condition that is right already is not written again."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(self, endpoints: EndpointTable) -> None:
         self._actor = Actor(endpoints, ITSELF)
         self._cache = endpoints.services.store.cache
         self._schemas, self._levels = (endpoints.of(GROUP, "v1", name).cache for name in (SCHEMAS, LEVELS))

@@ -14,13 +14,13 @@ import time
 from collections.abc import Collection
 
 from gateway.controllers.actor import Actor
+from gateway.controllers.cache_sync import all_seen
+from gateway.controllers.delivery_count import Telling
 from gateway.controllers.holders import Here, Holder, There
 from gateway.controllers.marks import unblocked, without_finalizer, without_owners
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
-from gateway.controllers.ownership import Graph, Node, Owner, node_of, owners_of, policy_of, uid_of
-from gateway.controllers.seeing import all_seen
+from gateway.controllers.ownership import Graph, Owner, OwnershipNode, node_of, owners_of, policy_of, uid_of
 from gateway.controllers.strangers import Strangers
-from gateway.controllers.telling import Telling
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.foreign import ForeignKind
 from gateway.http.time_slices import next_turn
@@ -129,7 +129,7 @@ class GarbageCollector:
         if node.policy and (anew or before is None or before.policy != node.policy):
             self._begins_to_wait(node)
 
-    def _check_new_owners(self, node: Node, known: frozenset[Owner]) -> None:
+    def _check_new_owners(self, node: OwnershipNode, known: frozenset[Owner]) -> None:
         namespace = self._place(node)[0]
         for owner in node.owners:
             if owner not in known and (
@@ -137,14 +137,14 @@ class GarbageCollector:
             ):
                 self.queue.add(node.key)
 
-    def _begins_to_wait(self, node: Node) -> None:
+    def _begins_to_wait(self, node: OwnershipNode) -> None:
         if node.policy == ORPHAN:
             self.orphaning.add(node.key)
             return
         self._look_at_dependents(node.uid)
         self.queue.add(node.key)
 
-    def _let_go(self, before: Node, owners: Collection[Owner]) -> None:
+    def _let_go(self, before: OwnershipNode, owners: Collection[Owner]) -> None:
         """Queues the owners that wait for an object, except `owners`: it does not refer to them any more."""
         for owner in before.owners:
             if owner not in owners:
@@ -208,7 +208,7 @@ class GarbageCollector:
         if node is not None:
             await (self._orphan(node) if node.policy == ORPHAN else self._reconcile(node))
 
-    async def _reconcile(self, node: Node) -> None:
+    async def _reconcile(self, node: OwnershipNode) -> None:
         holder = self._holder(node)
         found = None if holder is None else await holder.look(*self._place(node))
         if holder is None or found is None or found.metadata.get("uid") != node.uid:
@@ -236,7 +236,9 @@ class GarbageCollector:
             self._suspect(node, metadata, classified.absent)
         await self._settle(node, holder, classified, metadata, found.version)
 
-    async def _settle(self, node: Node, holder: Holder, owners: Classified, metadata: JsonObject, version: str) -> None:
+    async def _settle(
+        self, node: OwnershipNode, holder: Holder, owners: Classified, metadata: JsonObject, version: str
+    ) -> None:
         """Deletes an object, or removes its references to absent owners, depending on its classified owners."""
         namespace, name = self._place(node)
         if owners.solid:
@@ -254,7 +256,7 @@ class GarbageCollector:
         options = DeleteOptions(propagation=policy, uid=node.uid, resource_version=version or None)
         await holder.delete(namespace, name, options)
 
-    async def _orphan(self, owner: Node) -> None:
+    async def _orphan(self, owner: OwnershipNode) -> None:
         holder = self._holder(owner)
         if holder is None:
             return
@@ -278,11 +280,11 @@ class GarbageCollector:
             namespace, name = self._place(node)
             await holder.change(namespace, name, lambda obj: without_owners(obj, uids), node.uid)
 
-    async def _take_finalizer(self, node: Node, holder: Holder, finalizer: str) -> None:
+    async def _take_finalizer(self, node: OwnershipNode, holder: Holder, finalizer: str) -> None:
         namespace, name = self._place(node)
         await holder.change(namespace, name, lambda obj: without_finalizer(obj, finalizer), node.uid)
 
-    def _suspect(self, node: Node, metadata: JsonObject, owners: list[Owner]) -> None:
+    def _suspect(self, node: OwnershipNode, metadata: JsonObject, owners: list[Owner]) -> None:
         endpoint, abroad = self._served(node.prefix), self._kinds_abroad.get(node.prefix)
         kind = abroad if endpoint is None else endpoint.resource
         if kind is None:
@@ -300,7 +302,7 @@ class GarbageCollector:
             return False
         return bool(self._actor.endpoints.services.foreign.undiscovered()) or not self._foreign.complete
 
-    async def _knows_dependents(self, node: Node) -> bool:
+    async def _knows_dependents(self, node: OwnershipNode) -> bool:
         """Waits until the graph has the present state of every etcd. Returns whether the object is unchanged then.
 
         Within one etcd, the graph gets a dependent before the later deletion of its owner; across two, it may not.
@@ -315,11 +317,11 @@ class GarbageCollector:
         now = self.graph.nodes.get(node.key)
         return now is not None and (now.uid, now.policy) == (node.uid, node.policy)
 
-    def _is_abroad(self, node: Node) -> bool:
+    def _is_abroad(self, node: OwnershipNode) -> bool:
         """Whether an object or one of its owners is on an extension API server."""
         return node.prefix in self._kinds_abroad or any(self._owners.is_abroad(owner) for owner in node.owners)
 
-    def _holder(self, node: Node) -> Holder | None:
+    def _holder(self, node: OwnershipNode) -> Holder | None:
         """The interface to the server that has an object; None if its kind is not served."""
         endpoint, kind = self._served(node.prefix), self._kinds_abroad.get(node.prefix)
         if endpoint is not None:
@@ -335,7 +337,7 @@ class GarbageCollector:
                 self._prefixes[endpoint.cache.spec.prefix] = endpoint
         return self._prefixes.get(prefix)
 
-    def _place(self, node: Node) -> tuple[str, str]:
+    def _place(self, node: OwnershipNode) -> tuple[str, str]:
         """The namespace and name of an object."""
         namespace, name = namespace_and_name(node.key, node.prefix)
         return namespace, name

@@ -19,7 +19,7 @@ from uuid import uuid4
 from gateway.controllers.actor import Actor
 from gateway.controllers.bootstrap import advertised
 from gateway.controllers.outages import Outage
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
@@ -54,7 +54,7 @@ def is_expired(lease: JsonObject, now: float) -> bool:
 class IdentityLease:
     """This server's lease."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(self, endpoints: EndpointTable) -> None:
         settings = endpoints.services.settings
         self._actor = Actor(endpoints, ITSELF, manager=COMPONENT)
         self._leases = self._actor.of("coordination.k8s.io", "v1", "leases")

@@ -6,7 +6,7 @@ import logging
 
 from gateway.access.legacy_uses import labelled
 from gateway.controllers.actor import Actor
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from storage.errors import StorageError
@@ -14,7 +14,7 @@ from storage.errors import StorageError
 logger = logging.getLogger(__name__)
 
 
-async def label_used_tokens(endpoints: Endpoints) -> None:
+async def label_used_tokens(endpoints: EndpointTable) -> None:
     """Labels secrets until cancelled. A write that fails is repeated at the token's next use."""
     actor = Actor(endpoints, ITSELF, manager="kube-apiserver")
     while True:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gateway.controllers.actor import Actor
+from gateway.controllers.cache_sync import all_seen
+from gateway.controllers.discovery_failure import RESOURCE as API_SERVICES
+from gateway.controllers.discovery_failure import discovery_failure
 from gateway.controllers.ownership import uid_of
-from gateway.controllers.seeing import all_seen
-from gateway.controllers.undiscovered import RESOURCE as API_SERVICES
-from gateway.controllers.undiscovered import discovery_failure
 from gateway.courtesy import give_way
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import StatusError

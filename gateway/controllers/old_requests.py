@@ -10,7 +10,7 @@ from base64 import b64decode
 from collections.abc import Iterator
 
 from gateway import clock
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import seconds_of
 from gateway.writing.options import DeleteOptions
@@ -22,7 +22,7 @@ PENDING = 24 * 3600.0  # seconds that a request stays which waits for approval, 
 _VERSION = ("certificates.k8s.io", "v1")
 
 
-class OldRequests(Keyed):
+class OldRequests(KeyedController):
     """The controller of CertificateSigningRequests. Its queue has their keys."""
 
     queue_name = "certificatesigningrequest_cleaner"

@@ -8,7 +8,7 @@ from enum import Enum
 from gateway.controllers.ownership import Owner, policy_of, uid_of
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.foreign import ForeignKind
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, loads
 from gateway.memo import Recent, memory_of
@@ -47,7 +47,7 @@ class Classified:
 class Owners:
     """Looks up owners in the watch cache, in etcd, and on extension API servers."""
 
-    def __init__(self, endpoints: Endpoints, user: User) -> None:
+    def __init__(self, endpoints: EndpointTable, user: User) -> None:
         """`user` is the user of requests to extension API servers."""
         self._endpoints, self._user = endpoints, user
         self._foreign = endpoints.services.foreign_objects

@@ -29,7 +29,7 @@ class Owner(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class OwnershipNode:
     """An object that has owners or whose deletion waits for its dependents."""
 
     prefix: bytes  # the key prefix of its resource
@@ -44,16 +44,16 @@ class Graph:
     """Nodes by key, and the dependents by the uid of their owner."""
 
     def __init__(self) -> None:
-        self.nodes: dict[bytes, Node] = {}
+        self.nodes: dict[bytes, OwnershipNode] = {}
         self.waiting: dict[str, bytes] = {}  # uid -> key of objects in foreground deletion
         self._dependents: dict[str, set[bytes]] = {}
         self._uids: dict[str, str] = {}  # shares one string between all references to an owner
 
-    def put(self, node: Node) -> Node | None:
+    def put(self, node: OwnershipNode) -> OwnershipNode | None:
         """Adds or replaces the node of an object. Returns the previous node."""
         before = self.remove(node.key)
         owners = tuple(owner._replace(uid=self._uids.setdefault(owner.uid, owner.uid)) for owner in node.owners)
-        node = Node(node.prefix, node.key, node.uid, owners, node.policy, node.deleting)
+        node = OwnershipNode(node.prefix, node.key, node.uid, owners, node.policy, node.deleting)
         self.nodes[node.key] = node
         for owner in node.owners:
             self._dependents.setdefault(owner.uid, set()).add(node.key)
@@ -61,7 +61,7 @@ class Graph:
             self.waiting[node.uid] = node.key
         return before
 
-    def remove(self, key: bytes) -> Node | None:
+    def remove(self, key: bytes) -> OwnershipNode | None:
         """Removes the node of an object, and returns it."""
         node = self.nodes.pop(key, None)
         if node is None:
@@ -89,12 +89,12 @@ class Graph:
         nodes = (self.nodes[key] for key in self._dependents.get(uid, ()))
         return any(owner.blocks and owner.uid == uid for node in nodes for owner in node.owners)
 
-    def of_resource(self, prefix: bytes) -> list[Node]:
+    def of_resource(self, prefix: bytes) -> list[OwnershipNode]:
         """All nodes of one resource."""
         return [node for node in self.nodes.values() if node.prefix == prefix]
 
 
-def node_of(prefix: bytes, entry: Entry) -> Node | None:
+def node_of(prefix: bytes, entry: Entry) -> OwnershipNode | None:
     """The node of an object; None if the graph does not need one. Most objects are not even parsed."""
     tail = entry.tail
     if _OWNERS not in tail and _DELETED not in tail:
@@ -105,7 +105,7 @@ def node_of(prefix: bytes, entry: Entry) -> Node | None:
     owners = tuple(owners_of(metadata))
     if not owners and not policy:
         return None
-    return Node(prefix, entry.key, metadata["uid"], owners, policy, deleting)
+    return OwnershipNode(prefix, entry.key, metadata["uid"], owners, policy, deleting)
 
 
 def owners_of(metadata: JsonObject) -> Iterable[Owner]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from importlib import import_module
 
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionKind
 from gateway.kinds.registry import Registry
@@ -18,7 +18,7 @@ MANAGER = "validatingadmissionpolicy-status"
 MOST_TYPES = 10  # the greatest number of kinds of one rule that are checked
 
 
-class PolicyStatus(Keyed):
+class PolicyStatus(KeyedController):
     """The controller. It checks each generation of a policy once."""
 
     queue_name = MANAGER

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gateway.cel.builtin_types import declare_builtin
-from gateway.cel.schema_types import Declared, declare
-from gateway.cel.type_checking import TypedExpressions
+from gateway.cel.schema_types import SchemaDeclaration, declare
+from gateway.cel.typed_expressions import TypedExpressions
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.registry import Registry
@@ -12,7 +12,7 @@ from gateway.kinds.resource import Resource
 from gateway.schema.catalog import type_for
 
 
-def declared_type(resource: Resource) -> Declared | None:
+def declared_type(resource: Resource) -> SchemaDeclaration | None:
     """The CEL declaration of a resource's objects; None if their type is unknown."""
     version = resource.model_version
     if version.openapi is None:
@@ -24,7 +24,7 @@ def declared_type(resource: Resource) -> Declared | None:
     return declared
 
 
-def param_type(spec: JsonObject, registry: Registry) -> Declared | None:
+def param_type(spec: JsonObject, registry: Registry) -> SchemaDeclaration | None:
     """The CEL declaration of a policy's params; None if there are none, or their type is unknown."""
     if (kind := spec.get("paramKind")) is None:
         return None
@@ -34,7 +34,7 @@ def param_type(spec: JsonObject, registry: Registry) -> Declared | None:
 
 
 def expression_warnings(
-    spec: JsonObject, kinds: list[tuple[GroupVersionKind, Declared | None]], params: Declared | None
+    spec: JsonObject, kinds: list[tuple[GroupVersionKind, SchemaDeclaration | None]], params: SchemaDeclaration | None
 ) -> list[JsonObject]:
     """The expressionWarnings of a policy's status, in the order of its validations.
 

@@ -14,7 +14,7 @@ import logging
 from gateway.controllers.bootstrap import advertised
 from gateway.controllers.bootstrap_objects import BootstrapObject, advertised_endpoints
 from gateway.controllers.outages import Outage
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject, dumps
@@ -30,7 +30,7 @@ ROUND = 5.0  # seconds between two renewals
 class Replica:
     """This server's key, and the endpoints of all servers."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(self, endpoints: EndpointTable) -> None:
         settings = endpoints.services.settings
         self._endpoints, self._client = endpoints, endpoints.services.client
         self.address = settings.advertise_address or advertised(settings.bind_address)

@@ -1,6 +1,6 @@
 """Writes the status of ResourceQuotas: the usage of the objects of a namespace ("Resource Quotas").
 
-Requests charge quotas when they create objects (gateway/quotas/charging.py). This controller copies new limits into the
+Requests charge quotas when they create objects (gateway/quotas/charges.py). This controller copies new limits into the
 status, and releases the usage of deleted objects. It writes a status only if the quota has not changed since the
 objects were counted, so that no charge is lost.
 """
@@ -13,8 +13,8 @@ from collections.abc import Collection, Iterable
 
 from gateway import clock
 from gateway.controllers.actor import Actor
-from gateway.controllers.keyed import Keyed
-from gateway.controllers.seeing import all_seen
+from gateway.controllers.cache_sync import all_seen
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
@@ -44,7 +44,7 @@ class Outdated(Exception):
     """The quota has changed since its objects were counted."""
 
 
-class ResourceQuotas(Keyed):
+class ResourceQuotas(KeyedController):
     """The controller. Its queue has keys of quotas."""
 
     queue_name = "resourcequota_primary"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from gateway.access.rbac.policy import GROUP, RbacResource
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.jsontypes import JsonObject, dumps
 from gateway.selectors.labels import SelectorError, parse
 from gateway.subresources.selector_text import selector_text
@@ -14,7 +14,7 @@ from storage.entry import Entry
 MANAGER = "clusterrole-aggregation-controller"
 
 
-class RoleAggregation(Keyed):
+class RoleAggregation(KeyedController):
     """The controller. Its queue has one key for all roles, because each change may affect every aggregated role."""
 
     queue_name = "ClusterRoleAggregator"

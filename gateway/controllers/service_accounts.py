@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.controllers.keyed_controller import KeyedController, is_being_deleted
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.pem import certificates_in
@@ -23,7 +23,7 @@ _ROOT_CA_DESCRIPTION = (
 )
 
 
-class ServiceAccounts(Keyed):
+class ServiceAccounts(KeyedController):
     """Creates the service account `default` if it is missing. Its queue has keys of namespaces."""
 
     queue_name = "serviceaccount"
@@ -50,7 +50,7 @@ class ServiceAccounts(Keyed):
                 await self.actor.create(accounts, name, {"metadata": {"name": DEFAULT_ACCOUNT}})
 
 
-class RootCertificates(Keyed):
+class RootCertificates(KeyedController):
     """Creates the ConfigMap kube-root-ca.crt of each namespace, and restores it. Its queue has keys of namespaces."""
 
     queue_name = "root_ca_cert_publisher"

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from gateway import clock
 from gateway.controllers.actor import Actor
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.cache_sync import all_seen
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.migrated_definitions import MigratedDefinition
 from gateway.controllers.migration_turns import GroupResource, Stage, Turns
-from gateway.controllers.seeing import all_seen
 from gateway.courtesy import give_way
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
@@ -35,7 +35,7 @@ _FAILED, _UNHANDLED = "StorageVersionMigrationFailed", "migration encountered un
 _AGAIN = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailable", "InternalError", "Timeout"})
 
 
-class StorageMigrations(Keyed):
+class StorageMigrations(KeyedController):
     """The controller. Its queue has keys of migrations. Does nothing if the kind is not served."""
 
     queue_name = NAME

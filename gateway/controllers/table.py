@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # the command line is read before other modules are imported
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ControllerEntry:
     """A controller: its class, its service account, and its alias in --controllers."""
 
     place: str  # module:class, imported when the controller runs
@@ -33,62 +33,68 @@ class Known:
 
 
 CONTROLLERS = {
-    "garbage-collector-controller": Known(
+    "garbage-collector-controller": ControllerEntry(
         "garbage:GarbageCollector", "generic-garbage-collector", "garbagecollector", told=True
     ),
-    "namespace-controller": Known("namespaces:Namespaces", "namespace-controller", "namespace"),
-    "serviceaccount-controller": Known(
+    "namespace-controller": ControllerEntry("namespaces:Namespaces", "namespace-controller", "namespace"),
+    "serviceaccount-controller": ControllerEntry(
         "service_accounts:ServiceAccounts", "service-account-controller", "serviceaccount"
     ),
-    "serviceaccount-token-controller": Known("token_secrets:TokenSecrets", "tokens-controller", "serviceaccount-token"),
-    "root-ca-certificate-publisher-controller": Known(
+    "serviceaccount-token-controller": ControllerEntry(
+        "token_secrets:TokenSecrets", "tokens-controller", "serviceaccount-token"
+    ),
+    "root-ca-certificate-publisher-controller": ControllerEntry(
         "service_accounts:RootCertificates", "root-ca-cert-publisher", "root-ca-cert-publisher"
     ),
-    "ttl-after-finished-controller": Known(
+    "ttl-after-finished-controller": ControllerEntry(
         "finished_jobs:FinishedJobs", "ttl-after-finished-controller", "ttl-after-finished"
     ),
-    "persistentvolumeclaim-protection-controller": Known(
+    "persistentvolumeclaim-protection-controller": ControllerEntry(
         "volume_protection:ClaimProtection", "pvc-protection-controller", "pvc-protection"
     ),
-    "persistentvolume-protection-controller": Known(
+    "persistentvolume-protection-controller": ControllerEntry(
         "volume_protection:VolumeProtection", "pv-protection-controller", "pv-protection"
     ),
-    "volumeattributesclass-protection-controller": Known(
+    "volumeattributesclass-protection-controller": ControllerEntry(
         "class_protection:ClassProtection",
         "volumeattributesclass-protection-controller",
         "volumeattributesclass-protection-controller",
     ),
-    "clusterrole-aggregation-controller": Known(
+    "clusterrole-aggregation-controller": ControllerEntry(
         "role_aggregation:RoleAggregation", "clusterrole-aggregation-controller", "clusterrole-aggregation"
     ),
-    "validatingadmissionpolicy-status-controller": Known(
+    "validatingadmissionpolicy-status-controller": ControllerEntry(
         "policy_status:PolicyStatus",
         "validatingadmissionpolicy-status-controller",
         "validatingadmissionpolicy-status-controller",
     ),
-    "resourcequota-controller": Known("resource_quotas:ResourceQuotas", "resourcequota-controller", "resourcequota"),
-    "certificatesigningrequest-cleaner-controller": Known(
+    "resourcequota-controller": ControllerEntry(
+        "resource_quotas:ResourceQuotas", "resourcequota-controller", "resourcequota"
+    ),
+    "certificatesigningrequest-cleaner-controller": ControllerEntry(
         "old_requests:OldRequests", "certificate-controller", "csrcleaner"
     ),
-    "podcertificaterequest-cleaner-controller": Known(
+    "podcertificaterequest-cleaner-controller": ControllerEntry(
         "old_requests:OldPodRequests", "podcertificaterequestcleaner", "podcertificaterequest-cleaner-controller"
     ),
-    "kube-apiserver-serving-clustertrustbundle-publisher-controller": Known(
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller": ControllerEntry(
         "trust_bundles:ServingTrustBundle",
         "kube-apiserver-serving-clustertrustbundle-publisher",
         "kube-apiserver-serving-clustertrustbundle-publisher-controller",
     ),
-    "storage-version-migrator-controller": Known(
+    "storage-version-migrator-controller": ControllerEntry(
         "storage_migrations:StorageMigrations", "storage-version-migrator-controller", "svm"
     ),
-    "certificatesigningrequest-approving-controller": Known(
+    "certificatesigningrequest-approving-controller": ControllerEntry(
         "certificate_requests:Approving", "certificate-controller", "csrapproving"
     ),
-    "certificatesigningrequest-signing-controller": Known(
+    "certificatesigningrequest-signing-controller": ControllerEntry(
         "certificate_requests:Signing", "certificate-controller", "csrsigning"
     ),
     # off by default: a kubelet may be starting, and only an administrator knows that the node has none
-    "pod-garbage-collector-controller": Known("absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False),
+    "pod-garbage-collector-controller": ControllerEntry(
+        "absent_nodes:AbsentNodes", "pod-garbage-collector", "podgc", False
+    ),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64encode
 
 from gateway.access.tokens import signer_of
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.service_accounts import RootCertificates
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.secrets import ACCOUNT, TOKEN
@@ -17,7 +17,7 @@ ACCOUNT_UID = "kubernetes.io/service-account.uid"
 _TYPE = f'"{TOKEN}"'.encode()
 
 
-class TokenSecrets(Keyed):
+class TokenSecrets(KeyedController):
     """The controller. Its queue has keys of Secrets."""
 
     queue_name = "serviceaccount_tokens_secret"

@@ -10,7 +10,7 @@ import logging
 from functools import cached_property
 from hashlib import sha256
 
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.service_accounts import serving_ca
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
@@ -24,7 +24,7 @@ _KIND = ("certificates.k8s.io", "v1", "clustertrustbundles")
 _NAMED = SIGNER.encode()  # an object without it is of another signer
 
 
-class ServingTrustBundle(Keyed):
+class ServingTrustBundle(KeyedController):
     """The controller. Its queue has one key, the bundle's. Does nothing if the kind is not served."""
 
     queue_name = "ca_cert_publisher_cluster_trust_bundles"

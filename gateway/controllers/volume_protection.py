@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.admission.plugins.storage_protection import FINALIZERS
-from gateway.controllers.keyed import Keyed, is_being_deleted
+from gateway.controllers.cache_sync import all_seen
+from gateway.controllers.keyed_controller import KeyedController, is_being_deleted
 from gateway.controllers.marks import with_finalizer, without_finalizer
-from gateway.controllers.seeing import all_seen
 from gateway.jsontypes import JsonObject, loads
 from storage.entry import Entry
 
 
-class ClaimProtection(Keyed):
+class ClaimProtection(KeyedController):
     """Adds the finalizer to claims, and removes it from deleted claims that no scheduled pod uses.
 
     Its queue has keys of claims.
@@ -61,7 +61,7 @@ class ClaimProtection(Keyed):
         return False
 
 
-class VolumeProtection(Keyed):
+class VolumeProtection(KeyedController):
     """Adds the finalizer to volumes, and removes it from deleted volumes that are not bound.
 
     Its queue has keys of volumes.

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.access.signing import general_name
+from gateway.access.signing_authority import general_name
 from gateway.credentials.judged_later import judge_later
 from gateway.credentials.named_authorities import name_authorities
 from gateway.files import exclusive, replace_file
@@ -35,7 +35,7 @@ VALIDITY = timedelta(days=3650)
 
 
 @dataclass(frozen=True, slots=True)
-class Certificates:
+class CertificateFiles:
     """Paths of PEM files. `ca` is the CA that clients must trust; `certificate` has the whole chain."""
 
     ca: Path
@@ -51,14 +51,14 @@ class Authority:
     key: bytes
 
 
-def ensure_certificates(directory: Path, names: Collection[str]) -> Certificates:
+def ensure_certificates(directory: Path, names: Collection[str]) -> CertificateFiles:
     """The certificates in `directory`, made if needed. `names` are host names and addresses besides the usual ones.
 
     A CA is made if its certificate or key is missing. A server certificate is made if it is missing, half its lifetime
     is over, another CA has signed it, or it does not cover the names. In a read-only directory, such as a mounted
     Secret, existing files are used as they are. Raises OSError, and ValueError for an invalid CA.
     """
-    paths = Certificates(directory / "ca.crt", directory / "apiserver.crt", directory / "apiserver.key")
+    paths = CertificateFiles(directory / "ca.crt", directory / "apiserver.crt", directory / "apiserver.key")
     wanted = sorted({*ADDRESSES, *names})
     covered = directory / "addresses"
     present = all(path.is_file() for path in (paths.ca, paths.certificate, paths.key))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from gateway.access.signing import SigningError, new_request, now, read_authority
+from gateway.access.signing_authority import SigningError, new_request, now, read_authority
 from gateway.credentials.kubeconfig import certificate_of, kubeconfig_of
 from gateway.http.deadline import parse_duration
 from gateway.settings.config import InvalidSettings

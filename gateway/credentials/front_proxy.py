@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gateway.access.signing import load_authority, new_request, now
+from gateway.access.signing_authority import load_authority, new_request, now
 from gateway.credentials.certificates import VALIDITY, new_authority
 from gateway.files import exclusive, replace_file
 from gateway.outbound.identity import ClientIdentity

@@ -34,7 +34,7 @@ class IdentityError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class SharedIdentity:
     """The shared keys and certificate, in PEM, and the token."""
 
     ca_certificate: str
@@ -52,7 +52,7 @@ def kept_token(directory: Path) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-def keep(directory: Path, identity: Identity) -> None:
+def keep(directory: Path, identity: SharedIdentity) -> None:
     """Stores an identity in `directory`. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     with exclusive(directory):
@@ -61,7 +61,7 @@ def keep(directory: Path, identity: Identity) -> None:
         replace_file(directory / TOKEN_FILE, identity.admin_token.encode() + b"\n")
 
 
-def own(directory: Path) -> Identity:
+def own(directory: Path) -> SharedIdentity:
     """The identity in `directory`. Missing parts are made, but not stored. Raises OSError."""
 
     def kept(name: str) -> str:
@@ -73,10 +73,10 @@ def own(directory: Path) -> Identity:
         authority = new_authority()
         certificate, key = authority.certificate.decode(), authority.key.decode()
     token = kept(TOKEN_FILE).strip() or secrets.token_urlsafe(24)
-    return Identity(certificate, key, kept(KEY_FILE) or new_key().decode(), token)
+    return SharedIdentity(certificate, key, kept(KEY_FILE) or new_key().decode(), token)
 
 
-def seal(identity: Identity, secret: bytes) -> bytes:
+def seal(identity: SharedIdentity, secret: bytes) -> bytes:
     """Encrypts an identity with AES-256-GCM, with a key that scrypt derives from the secret; returns JSON."""
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -86,7 +86,7 @@ def seal(identity: Identity, secret: bytes) -> bytes:
     return json.dumps({"version": 1, **{name: b64encode(part).decode() for name, part in parts.items()}}).encode()
 
 
-def unseal(value: bytes, secret: bytes) -> Identity:
+def unseal(value: bytes, secret: bytes) -> SharedIdentity:
     """Decrypts the result of `seal`. Raises IdentityError for another secret or an invalid value."""
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -94,7 +94,7 @@ def unseal(value: bytes, secret: bytes) -> Identity:
     try:
         parts = json.loads(value)
         salt, nonce, sealed = (b64decode(parts[name]) for name in ("salt", "nonce", "sealed"))
-        return Identity(**json.loads(AESGCM(_key(secret, salt)).decrypt(nonce, sealed, None)))
+        return SharedIdentity(**json.loads(AESGCM(_key(secret, salt)).decrypt(nonce, sealed, None)))
     except InvalidTag:
         raise IdentityError(
             "the identity in etcd was encrypted with another secret than --identity-key-file has; "

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from storage.errors import NoSpace, StorageError, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
-from storage.etcd.waiting import hopeless, tls_trouble
+from storage.etcd.permanent_errors import hopeless, tls_trouble
 
 TLS_CHECK_INTERVAL = 30.0  # seconds of waiting for etcd before each check for TLS errors
 PAUSE = 0.5  # seconds between attempts

@@ -12,13 +12,13 @@ from gateway.customresources.conditions import set_condition
 from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, is_true
 from gateway.customresources.status import write_status
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
-from gateway.writing.deleting import delete_object
+from gateway.writing.delete import delete_object
 from gateway.writing.options import DeleteOptions
 from gateway.writing.write import begin_as
 from storage.errors import StorageError
@@ -32,7 +32,7 @@ RETRY = 1.0
 Served = Callable[[], Resource | None]
 
 
-async def clean_up(endpoints: Endpoints, definition: JsonObject, served: Served) -> None:
+async def clean_up(endpoints: EndpointTable, definition: JsonObject, served: Served) -> None:
     """Finishes the deletion of a CRD that has a deletionTimestamp. Safe on several replicas at once.
 
     `served` returns the resource that serves the objects of this CRD (by uid) now. It returns None if there is none, or
@@ -58,7 +58,7 @@ async def clean_up(endpoints: Endpoints, definition: JsonObject, served: Served)
             await asyncio.sleep(RETRY)
 
 
-async def _delete_instances(endpoints: Endpoints, served: Served) -> None:
+async def _delete_instances(endpoints: EndpointTable, served: Served) -> None:
     """Deletes all objects and waits until they are gone. Raises StatusError, StorageError."""
     asked: set[bytes] = set()
     endpoint: Endpoint | None = None
@@ -97,7 +97,7 @@ async def _delete(endpoint: Endpoint, key: bytes) -> None:
             raise
 
 
-async def _say(endpoints: Endpoints, name: str, uid: object, status: str, reason: str, message: str) -> None:
+async def _say(endpoints: EndpointTable, name: str, uid: object, status: str, reason: str, message: str) -> None:
     def make(present: JsonObject) -> JsonObject:
         if not _is_ending(present, uid):
             return present
@@ -108,7 +108,7 @@ async def _say(endpoints: Endpoints, name: str, uid: object, status: str, reason
     await write_status(endpoints, name, make)
 
 
-async def _finish(endpoints: Endpoints, name: str, uid: object, reason: str, message: str) -> None:
+async def _finish(endpoints: EndpointTable, name: str, uid: object, reason: str, message: str) -> None:
     """Removes the finalizer, and sets the condition Terminating to False in the same write."""
 
     def make(present: JsonObject) -> JsonObject:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from copy import deepcopy
 
 from gateway.customresources.definition import APPROVED, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, condition, is_true
-from gateway.customresources.names import Claim, claim
+from gateway.customresources.names import AcceptedNames, claim
 from gateway.jsontypes import JsonObject
 from gateway.validation.custom_resource_definition import approval
 from gateway.validation.structural_schema import unsupported, validate_structural
@@ -53,7 +53,7 @@ def set_condition(definition: JsonObject, wanted: JsonObject, now: str) -> None:
     conditions.append({"type": wanted["type"], "status": wanted["status"], "lastTransitionTime": now, **wanted})
 
 
-def _name(definition: JsonObject, found: Claim, now: str) -> None:
+def _name(definition: JsonObject, found: AcceptedNames, now: str) -> None:
     definition["status"]["acceptedNames"] = {"plural": "", "kind": "", **found.accepted}
     if found.reason:
         set_condition(definition, _condition(NAMES_ACCEPTED, "False", found.reason, found.message), now)

@@ -38,17 +38,17 @@ DURATION = histogram(
 )
 
 
-def webhook_of(definition: JsonObject, webhooks: Webhooks) -> Webhook | None:
+def webhook_of(definition: JsonObject, webhooks: Webhooks) -> ConversionWebhook | None:
     """The conversion webhook of a CRD; None for the conversion strategy None."""
     conversion = definition["spec"].get("conversion") or {}
     if conversion.get("strategy") != "Webhook":
         return None
     webhook = conversion.get("webhook") or {}
     known = [version for version in webhook.get("conversionReviewVersions") or () if version in ("v1", "v1beta1")]
-    return Webhook(webhook.get("clientConfig") or {}, known[0] if known else "", webhooks)
+    return ConversionWebhook(webhook.get("clientConfig") or {}, known[0] if known else "", webhooks)
 
 
-class Webhook:
+class ConversionWebhook:
     """The conversion webhook of a CRD. `review` is the version of ConversionReview, "" if none is supported."""
 
     def __init__(self, config: JsonObject, review: str, webhooks: Webhooks) -> None:

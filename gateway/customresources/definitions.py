@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from gateway.customresources.announced import Announced
-from gateway.endpoints.table import Endpoints
+from gateway.customresources.announcements import Announced
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.task_group import TaskGroup
@@ -24,8 +24,8 @@ from gateway.work_queue import WorkQueue, work
 from storage.cache import ResourceCache
 from storage.entry import Entry
 from storage.errors import StorageError
-from storage.following import ByName, tell
-from storage.guarded import FAILURES
+from storage.followers import ByName, tell
+from storage.guard import FAILURES
 from storage.tap import tap
 
 if TYPE_CHECKING:  # imported with the first CRD
@@ -57,7 +57,7 @@ def _parsed(entry: Entry, before: object) -> JsonObject:
 class Definitions:
     """The CRDs, each as its last readable version, and the queue by which they are served."""
 
-    def __init__(self, endpoints: Endpoints, converter: MakeConverter) -> None:
+    def __init__(self, endpoints: EndpointTable, converter: MakeConverter) -> None:
         self._endpoints, self._converter = endpoints, converter
         self._known: ByName[JsonObject] = ByName("definitions", _parsed, self._changed)
         self._groups: dict[str, dict[str, None]] = {}  # the names of the CRDs of each group, in the order of arrival

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from gateway.customresources.conversion import Webhook
+from gateway.customresources.conversion import ConversionWebhook
 from gateway.customresources.definition import TERMINATING, ends_unserved, is_true, stored_version
 from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import VersionRules, strategies_of
@@ -37,7 +37,7 @@ SCALE = ("autoscaling", "v1", "Scale")
 
 _LARGE = 2_000  # nodes of a schema that compiles in about 20 ms
 
-MakeConverter = Callable[[JsonObject], Webhook | None]  # the conversion webhook of a CRD, if it has one
+MakeConverter = Callable[[JsonObject], ConversionWebhook | None]  # the conversion webhook of a CRD, if it has one
 
 
 def model_of(

@@ -17,7 +17,7 @@ _KINDS = (("kind", "Kind"), ("listKind", "ListKind"))
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class AcceptedNames:
     """The accepted names of a CRD, and the reason and message of a conflict ("" if there is none)."""
 
     accepted: JsonObject
@@ -25,7 +25,7 @@ class Claim:
     message: str = ""
 
 
-def claim(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
+def claim(definition: JsonObject, others: Iterable[JsonObject]) -> AcceptedNames:
     """The claim of a CRD among the `others` of its group.
 
     If several CRDs wait for a free name, the first by `turn` gets it. Replicas look at the CRDs at different times and
@@ -62,7 +62,7 @@ def _as_if_named(definition: JsonObject) -> JsonObject:
     return {**definition, "status": {"acceptedNames": definition["spec"]["names"]}}
 
 
-def _among(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
+def _among(definition: JsonObject, others: Iterable[JsonObject]) -> AcceptedNames:
     """The claim of a CRD, if only the accepted names of the others count."""
     wanted = definition["spec"]["names"]
     accepted = dict((definition.get("status") or {}).get("acceptedNames") or {})
@@ -77,7 +77,7 @@ def _among(definition: JsonObject, others: Iterable[JsonObject]) -> Claim:
         if problem := _settle(key, wanted, accepted, kinds):
             reason, message = f"{title}Conflict", problem
     _set(accepted, "categories", wanted.get("categories"))
-    return Claim(accepted, reason, message)
+    return AcceptedNames(accepted, reason, message)
 
 
 def _taken(others: Iterable[JsonObject]) -> tuple[set[str], set[str]]:

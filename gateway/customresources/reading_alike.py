@@ -25,7 +25,7 @@ _SHOWN = frozenset({"additionalPrinterColumns", "deprecated", "deprecationWarnin
 _NAMES = ("plural", "kind")
 
 
-class Origin(NamedTuple):
+class ModelOrigin(NamedTuple):
     """The parts of a CRD that its model depends on: its spec, its accepted names and its uid."""
 
     spec: JsonObject
@@ -33,7 +33,7 @@ class Origin(NamedTuple):
     uid: object
 
 
-def reads_alike(before: Origin, after: Origin) -> bool:
+def reads_alike(before: ModelOrigin, after: ModelOrigin) -> bool:
     """Whether both CRDs read every stored object alike, in every served version and for every selector.
 
     Raises TakesLong on an event loop for large schemas.
@@ -41,7 +41,7 @@ def reads_alike(before: Origin, after: Origin) -> bool:
     return before == after or (before.uid == after.uid and _reading(before) == _reading(after))
 
 
-def _reading(origin: Origin) -> list[Any]:
+def _reading(origin: ModelOrigin) -> list[Any]:
     spec = origin.spec
     versions = {version["name"]: _of_version(version) for version in spec.get("versions") or ()}
     rest = {name: value for name, value in spec.items() if name not in ("names", "versions")}

@@ -14,9 +14,9 @@ from gateway.customresources.cleanup import clean_up
 from gateway.customresources.conditions import settled
 from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, ends_unserved, is_true
 from gateway.customresources.model import MakeConverter, as_read_before, compile_large, model_of, resources_of
-from gateway.customresources.reading_alike import Origin, reads_alike
+from gateway.customresources.reading_alike import ModelOrigin, reads_alike
 from gateway.customresources.status import write_status
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
 from gateway.kinds.registry import builtin_groups
@@ -24,7 +24,7 @@ from gateway.kinds.resource import Resource
 from gateway.writing.offload import offloaded
 
 
-class Known(Protocol):
+class StoredDefinitions(Protocol):
     """The stored CRDs (definitions.py)."""
 
     def of(self, name: str) -> JsonObject | None:
@@ -42,7 +42,7 @@ class _Served:
     """The served resources of a CRD, and the parts of the CRD from which they were made."""
 
     uid: object  # of the CRD
-    made_of: Origin
+    made_of: ModelOrigin
     ending: tuple[bool, bool]  # whether the CRD is Terminating, and `ends_unserved` of it
     resources: list[Resource] = field(default_factory=list)
 
@@ -50,7 +50,7 @@ class _Served:
 class Serving:
     """Keeps the endpoints of each CRD up to date."""
 
-    def __init__(self, known: Known, endpoints: Endpoints, converter: MakeConverter) -> None:
+    def __init__(self, known: StoredDefinitions, endpoints: EndpointTable, converter: MakeConverter) -> None:
         self._known, self._endpoints, self._converter = known, endpoints, converter
         self._served: dict[str, _Served] = {}
         self._enabled = endpoints.registry.release.gates.enabled
@@ -111,7 +111,7 @@ class Serving:
             return
         status, spec = definition["status"], definition["spec"]
         uid = definition["metadata"].get("uid")
-        made_of = Origin(spec, status["acceptedNames"], uid)
+        made_of = ModelOrigin(spec, status["acceptedNames"], uid)
         ending = (is_true(definition, TERMINATING), ends_unserved(definition))
         if before is not None and (before.made_of, before.ending) == (made_of, ending):
             return

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
-from gateway.writing.making import Made, Present
-from gateway.writing.tracking import track_fields
-from gateway.writing.updating import update_object
+from gateway.writing.field_tracking import track_fields
+from gateway.writing.make import Made, Present
+from gateway.writing.update import update_object
 from gateway.writing.write import begin_as
 
 MANAGER = "kube-apiserver"
 
 
-async def write_status(endpoints: Endpoints, name: str, make: Callable[[JsonObject], JsonObject]) -> None:
+async def write_status(endpoints: EndpointTable, name: str, make: Callable[[JsonObject], JsonObject]) -> None:
     """Replaces the CRD by `make(present CRD)`. Does nothing if `make` returns its argument, or there is no such CRD.
 
     Raises StatusError, StorageError.

@@ -10,7 +10,7 @@ from base64 import b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 
-from gateway.discovery.others import Others
+from gateway.discovery.others import ExtensionGroups
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
@@ -30,7 +30,7 @@ def groups_of(registry: Registry) -> Groups:
     }
 
 
-def legacy_documents(groups: Groups, server_address: str, others: Others | None = None) -> dict[str, bytes]:
+def legacy_documents(groups: Groups, server_address: str, others: ExtensionGroups | None = None) -> dict[str, bytes]:
     """Each legacy document by its path, without a trailing slash."""
     documents: dict[str, bytes] = {}
     local: Mapping[str, Iterable[str]] = {name: versions for name, versions in groups.items() if name}
@@ -79,7 +79,7 @@ def _api_resource(resource: Resource) -> JsonObject:
     return entry
 
 
-def aggregated_documents(groups: Groups, others: Others | None = None) -> dict[str, bytes]:
+def aggregated_documents(groups: Groups, others: ExtensionGroups | None = None) -> dict[str, bytes]:
     """The aggregated documents of /api and /apis."""
     core = [_group_discovery(name, versions) for name, versions in groups.items() if not name]
     named = [_group_discovery(name, versions) for name, versions in groups.items() if name]

@@ -12,7 +12,7 @@ _VERSION = re.compile(r"v([1-9]\d{0,9})(?:(alpha|beta)([1-9]\d{0,9}))?")
 _STABILITY = {None: 0, "beta": 1, "alpha": 2}
 
 
-class Others(Protocol):
+class ExtensionGroups(Protocol):
     """Knows the groups of extension API servers, and the order of all groups and versions."""
 
     def groups(self, local: Mapping[str, Iterable[str]]) -> list[tuple[str, list[str]]]:

@@ -11,9 +11,9 @@ from statistics import median
 from gateway.doctor.finding import Finding, fail, graded, ok, warn
 from storage.backups.marker import RestoreUnfinished, check_restored
 from storage.errors import NoSpace, StorageError
-from storage.etcd import EtcdClient, EtcdSettings, Head, MemberStatus
+from storage.etcd import ClusterState, EtcdClient, EtcdSettings, MemberStatus
 from storage.etcd.operations import mod_revision_is, put
-from storage.etcd.waiting import ONCE, hopeless, tls_trouble
+from storage.etcd.permanent_errors import ONCE, hopeless, tls_trouble
 from storage.versions import OLDEST, parse_version, progress_notifications_correct, survives_kill
 
 TIMEOUT = 3.0
@@ -27,18 +27,18 @@ LAG = 1000  # the normal difference between the revisions of members, at most
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class EndpointAnswers:
     """The answers of one endpoint."""
 
     endpoint: str
     status: MemberStatus
-    head: Head
+    head: ClusterState
 
 
 async def examine(etcd: EtcdSettings, prefix: str) -> list[Finding]:
     """The findings about an etcd."""
     answers = await asyncio.gather(*(_ask(etcd, endpoint, prefix) for endpoint in etcd.endpoints))
-    members = [answer for answer in answers if isinstance(answer, Member)]
+    members = [answer for answer in answers if isinstance(answer, EndpointAnswers)]
     away = [answer for answer in answers if isinstance(answer, Finding)]
     if not members:
         return away
@@ -50,12 +50,12 @@ async def examine(etcd: EtcdSettings, prefix: str) -> list[Finding]:
         return [*found, *await _latencies(client, prefix), await _state(client, prefix)]
 
 
-async def _ask(etcd: EtcdSettings, endpoint: str, prefix: str) -> Member | Finding:
+async def _ask(etcd: EtcdSettings, endpoint: str, prefix: str) -> EndpointAnswers | Finding:
     alone = replace(etcd, endpoints=(endpoint,))
     try:
         async with EtcdClient(alone) as client:
             status = await client.status(timeout=TIMEOUT)
-            return Member(endpoint, status, await client.head(f"{prefix}/".encode(), timeout=TIMEOUT))
+            return EndpointAnswers(endpoint, status, await client.head(f"{prefix}/".encode(), timeout=TIMEOUT))
     except StorageError as error:
         said = hopeless(error) or await tls_trouble(alone, ONCE) or str(error)
         return fail(
@@ -63,7 +63,7 @@ async def _ask(etcd: EtcdSettings, endpoint: str, prefix: str) -> Member | Findi
         )
 
 
-def _of_member(member: Member) -> list[Finding]:
+def _of_member(member: EndpointAnswers) -> list[Finding]:
     check, status = f"etcd {member.endpoint}", member.status
     found = [_version(check, status.version)]
     if not status.leader:
@@ -97,7 +97,7 @@ def _version(check: str, version: str) -> Finding:
     return ok(check, f"version {version}")
 
 
-def _together(members: Sequence[Member]) -> list[Finding]:
+def _together(members: Sequence[EndpointAnswers]) -> list[Finding]:
     if len({member.head.cluster for member in members}) > 1:
         return [fail("etcd cluster", "the endpoints are of different clusters", "give the members of one cluster")]
     found = []

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 
 from gateway.doctor.finding import Finding, fail, graded, ok, warn
 from gateway.launch.ports import listen, loopback
-from gateway.outbound.client import Answer, Client
+from gateway.outbound.client import Client, Reply
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
-from gateway.outbound.trust import Context, trusting
+from gateway.outbound.trust import TlsContext, trusting
 from gateway.schema.outside import read_object
 from gateway.settings.config import Settings
 
@@ -121,7 +121,7 @@ async def _skew(endpoint: str, settings: Settings) -> float | None:
     return max(0.0, began - (told + 1), told - ended)  # `told` is cut to whole seconds
 
 
-async def _answer(host: str, port: int, context: Context | None, path: str) -> Answer | None:
+async def _answer(host: str, port: int, context: TlsContext | None, path: str) -> Reply | None:
     client = Client()
     try:
         return await client.call(
@@ -133,7 +133,7 @@ async def _answer(host: str, port: int, context: Context | None, path: str) -> A
         client.close()
 
 
-def _client_context(settings: Settings) -> Context:
+def _client_context(settings: Settings) -> TlsContext:
     context = trusting(Path(settings.etcd_cafile).read_text() if settings.etcd_cafile else "")
     if settings.etcd_certfile and settings.etcd_keyfile:
         context.load_cert_chain(settings.etcd_certfile, settings.etcd_keyfile)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.encodings import cbor
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import EndpointFacts
 from gateway.encodings.json import bookmark_object
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.partial_encoder import PartialEncoder
@@ -29,7 +29,7 @@ class CborEncoder:
     apart = None
     lasting = None
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: EndpointFacts) -> None:
         self._shape = shape
         self._api_version, self._list_kind = shape.api_version, str(loads(shape.list_head + b'"}}')["kind"])
         self._key: object = (cbor.MEDIA_TYPE, shape.head)
@@ -95,7 +95,7 @@ class CborEncoder:
 class PartialCborEncoder(CborEncoder):
     """Encodes PartialObjectMetadata in CBOR, from its JSON."""
 
-    def __init__(self, shape: Shape, version: str) -> None:
+    def __init__(self, shape: EndpointFacts, version: str) -> None:
         super().__init__(shape)
         self._partial = PartialEncoder(shape, version)
         self._api_version, self._list_kind = f"meta.k8s.io/{version}", f"{_PARTIAL}List"

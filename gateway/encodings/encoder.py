@@ -19,7 +19,7 @@ from storage.entry import ChangeType, Entry
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class EndpointFacts:
     """The facts about an endpoint that encoders need, in the API version that it serves.
 
     The entries given to an encoder have that version. `empty` returns the JSON of an object after its metadata if no

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import AsJson, Shape
+from gateway.encodings.encoder import AsJson, EndpointFacts
 from gateway.encodings.format import Format
 from gateway.encodings.json import JsonEncoder, list_head
 from gateway.encodings.list_meta import ListMeta
@@ -17,7 +17,7 @@ class FormattedEncoder(JsonEncoder):
 
     memorable = False
 
-    def __init__(self, shape: Shape, format_: Format, step: int) -> None:
+    def __init__(self, shape: EndpointFacts, format_: Format, step: int) -> None:
         """`step` is the number of JSON bytes that are rendered in a few milliseconds."""
         super().__init__(shape)
         self._format, self.step = format_, step

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import AsJson, Shape
+from gateway.encodings.encoder import AsJson, EndpointFacts
 from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import dumps
 from storage.entry import METADATA, ChangeType, Entry
@@ -22,7 +22,7 @@ class JsonEncoder:
     memorable = True
     streamable = True
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: EndpointFacts) -> None:
         self.shape = shape
         self._events = {type_: start + shape.head for type_, start in EVENTS.items()}
 
@@ -59,7 +59,7 @@ class JsonEncoder:
         return chunk
 
 
-def list_head(shape: Shape, meta: ListMeta) -> bytes:
+def list_head(shape: EndpointFacts, meta: ListMeta) -> bytes:
     """A list's JSON up to its items."""
     more = b""
     if meta.continuation:
@@ -71,7 +71,7 @@ def list_head(shape: Shape, meta: ListMeta) -> bytes:
     return b'%b%d"%b},"items":[' % (shape.list_head, meta.revision, more)
 
 
-def bookmark_object(shape: Shape, revision: int, initial_events_end: bool) -> bytes:
+def bookmark_object(shape: EndpointFacts, revision: int, initial_events_end: bool) -> bytes:
     """The JSON object of a bookmark: the endpoint's kind, with only a resourceVersion in its metadata."""
     annotations = _END_OF_INITIAL if initial_events_end else b""
     metadata = b'%b"resourceVersion":"%d"%b}' % (METADATA, revision, annotations)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.encodings import partial_metadata, protobuf
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import EndpointFacts
 from gateway.encodings.json import CHUNK, EVENTS, bookmark_object
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.partial_metadata import Metadata
@@ -31,7 +31,7 @@ class PartialEncoder:
     apart = None
     fresh = lasting = None
 
-    def __init__(self, shape: Shape, version: str) -> None:
+    def __init__(self, shape: EndpointFacts, version: str) -> None:
         self._shape, self._version, self._fields = shape, version, shape.annotated_fields()
 
     def document(self, value: bytes) -> bytes:
@@ -79,7 +79,7 @@ class PartialProtobufEncoder:
     apart = None
     fresh = lasting = None
 
-    def __init__(self, shape: Shape, version: str) -> None:
+    def __init__(self, shape: EndpointFacts, version: str) -> None:
         self._json, self._api_version = PartialEncoder(shape, version), f"meta.k8s.io/{version}"
         self._key = (protobuf.MEDIA_TYPE, self._api_version)
         self._type = type_of(META + "PartialObjectMetadata")

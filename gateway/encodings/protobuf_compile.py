@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 from typing import Any
 
-from gateway.encodings.protobuf_memory import Memo, Shared, Texts
+from gateway.encodings.protobuf_memory import FieldMemo, SharedMessages, StringMemo
 from gateway.encodings.protobuf_values import ENCODED, VARINTS, WIRE, ZERO, Value, delimited, tag, text
 from gateway.schema.protobuf import ITEMS_IN_MESSAGE
 from gateway.schema.types import Field, Type, TypeKind
@@ -137,7 +137,7 @@ class _Source:
     def _map(self, each: Field, elem: Type) -> None:
         entries = _entries_encoder(tag(each.number), elem)
         if elem.kind in _REMEMBERED:
-            items = f"{self._global(Memo(b'', entries, b''))}[tuple(items.items())]"
+            items = f"{self._global(FieldMemo(b'', entries, b''))}[tuple(items.items())]"
         else:
             items = f"{self._global(entries)}(items.items())"
         self._add(f"items = get({each.name!r})", f"if items: out.append({items})")
@@ -149,7 +149,7 @@ class _Source:
 
         def first(value: Any) -> bytes:
             encode = message_encoder(type_)
-            names[name] = Shared(encode) if _is_composed(type_) else encode
+            names[name] = SharedMessages(encode) if _is_composed(type_) else encode
             return encode(value)
 
         names[name] = first
@@ -176,8 +176,8 @@ def _is_composed(type_: Type) -> bool:
     return any(each.type.kind not in _REMEMBERED for each in type_.fields.values())
 
 
-def _memo(number: int, kind: TypeKind, absent: bytes) -> Memo:
-    return (Texts if kind is TypeKind.STRING else Memo)(tag(number, WIRE.get(kind, 2)), ENCODED[kind], absent)
+def _memo(number: int, kind: TypeKind, absent: bytes) -> FieldMemo:
+    return (StringMemo if kind is TypeKind.STRING else FieldMemo)(tag(number, WIRE.get(kind, 2)), ENCODED[kind], absent)
 
 
 def _tagged(number: int, kind: TypeKind, value: Any) -> bytes:

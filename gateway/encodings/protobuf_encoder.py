@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.encodings import protobuf
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import EndpointFacts
 from gateway.encodings.json import bookmark_object
 from gateway.encodings.list_meta import ListMeta
 from gateway.jsontypes import loads
@@ -25,7 +25,7 @@ class ProtobufEncoder:
     apart = None
     lasting = None
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: EndpointFacts) -> None:
         self._shape = shape
         self._key = (protobuf.MEDIA_TYPE, shape.head)
 

@@ -16,7 +16,7 @@ _SHARED_LIMIT, _SHARED_LENGTH = 256, 2048
 _REST = 4096  # structs that are encoded without the memo, after it had more misses than hits
 
 
-class Memo(dict[Any, bytes]):
+class FieldMemo(dict[Any, bytes]):
     """The encoded bytes of one field, with its tag, by value. The key None is an absent field."""
 
     __slots__ = ("_absent", "_encode", "_tag")
@@ -37,7 +37,7 @@ class Memo(dict[Any, bytes]):
         return made
 
 
-class Texts(Memo):
+class StringMemo(FieldMemo):
     """As Memo, for strings. Long ones are not kept, because most are unique (UIDs, names of images)."""
 
     def __missing__(self, value: str) -> bytes:
@@ -48,7 +48,7 @@ class Texts(Memo):
         return self.kept(value, self._tag + VARINTS[size] + content)
 
 
-class Shared:
+class SharedMessages:
     """The messages of structs, by their JSON: to make the JSON is much faster than to make the message."""
 
     __slots__ = ("_encode", "_hits", "_known", "_misses", "_rest")

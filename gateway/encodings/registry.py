@@ -6,7 +6,7 @@ Modules of representations are imported at their first use, so that a start does
 from __future__ import annotations
 
 from gateway.encodings import pretty_json, yaml
-from gateway.encodings.encoder import Encoder, Shape
+from gateway.encodings.encoder import Encoder, EndpointFacts
 from gateway.encodings.format import Format
 from gateway.encodings.formatted_encoder import FormattedEncoder
 from gateway.encodings.json import JsonEncoder
@@ -16,7 +16,7 @@ _INDENTED_STEP = 256 * 1024
 _YAML_STEP = 4 * 1024
 
 
-def encoder_for(representation: Representation, shape: Shape) -> Encoder:
+def encoder_for(representation: Representation, shape: EndpointFacts) -> Encoder:
     """A new encoder of one endpoint's objects."""
     if representation.transform is not None:
         return _transforming(representation, representation.transform, shape)
@@ -34,7 +34,7 @@ def encoder_for(representation: Representation, shape: Shape) -> Encoder:
     return FormattedEncoder(shape, format_, _step(representation))
 
 
-def _transforming(representation: Representation, transform: Transform, shape: Shape) -> Encoder:
+def _transforming(representation: Representation, transform: Transform, shape: EndpointFacts) -> Encoder:
     made: Encoder
     if transform.kind == TABLE:
         from gateway.encodings.table import Include

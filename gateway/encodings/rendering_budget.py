@@ -1,6 +1,6 @@
 """Limits for encoded lists in a process: their memory, and how many are encoded at the same time.
 
-Lists that are requested often are kept as joined bytes (`Joined`). Kept lists, and lists that are being sent, count.
+Lists that are requested often are kept as joined bytes (`JoinedItems`). Kept lists and lists that are being sent count.
 The least recently used ones are dropped first. A list that does not fit is encoded while it is sent.
 """
 
@@ -24,7 +24,7 @@ RETRY_AFTER = 1  # seconds
 _BUSY = "The server renders as many large lists as it can, please try again later."
 
 
-class Joined:
+class JoinedItems:
     """The encoded pieces of a list's items, kept in `home` under `key` while the list is in use.
 
     `parts` has for each piece the range of its items, and the time until which it is valid.
@@ -63,7 +63,7 @@ class Renderings:
         self._limit, self._most = limit, most
         self._size = 0  # bytes of all joined lists
         self._under_way = 0
-        self._kept: OrderedDict[int, weakref.ref[Joined]] = OrderedDict()  # by use
+        self._kept: OrderedDict[int, weakref.ref[JoinedItems]] = OrderedDict()  # by use
         self._sweeper: asyncio.TimerHandle | None = None
         self._dirty = False  # whether big buffers were freed since the last `trim`
         self.apart = Apart()
@@ -77,7 +77,7 @@ class Renderings:
         self._make_room(size)
         return self._size + size <= self._limit
 
-    def join(self, size: int, entries: int) -> Joined:
+    def join(self, size: int, entries: int) -> JoinedItems:
         """Counts a list that will be joined, until the result is freed. Raises StatusError 429 if there is no room.
 
         A single list may be of any size.
@@ -86,16 +86,16 @@ class Renderings:
         if self._size and self._size + size > self._limit:
             raise too_many_requests(_BUSY, RETRY_AFTER)
         self._size += size
-        return Joined(self, size, entries)
+        return JoinedItems(self, size, entries)
 
-    def keep(self, joined: Joined, home: MutableMapping[object, object], key: object) -> None:
+    def keep(self, joined: JoinedItems, home: MutableMapping[object, object], key: object) -> None:
         """Keeps a list in `home`, whose owner may drop it at any time."""
         joined.home, joined.key = home, key
         home[key] = joined
         self._kept[id(joined)] = weakref.ref(joined)
         self.use(joined)
 
-    def use(self, joined: Joined) -> None:
+    def use(self, joined: JoinedItems) -> None:
         """Notes that a list was requested."""
         joined.used = time.monotonic()
         if id(joined) in self._kept:
@@ -114,7 +114,7 @@ class Renderings:
             self._drop(self._kept.popitem(last=False)[1]())
 
     @staticmethod
-    def _drop(joined: Joined | None) -> None:
+    def _drop(joined: JoinedItems | None) -> None:
         if joined is not None and joined.home is not None and joined.home.get(joined.key) is joined:
             del joined.home[joined.key]
 

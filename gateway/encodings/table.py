@@ -35,7 +35,7 @@ class Include(Enum):
     OBJECT = "Object"
 
 
-class Row:
+class TableRow:
     """The row of one object version. `text` is valid until `until` (seconds since the epoch); `now_text` renews it."""
 
     __slots__ = ("_ages", "_pieces", "ends_initial", "metadata", "order", "text", "until")
@@ -67,12 +67,12 @@ class Row:
         return self.text
 
 
-def row_of(columns: Columns, tail: bytes, fields: frozenset[str] = frozenset()) -> Row:
+def row_of(columns: Columns, tail: bytes, fields: frozenset[str] = frozenset()) -> TableRow:
     """Makes the row of an object, given as tail (`"metadata":{…},…}`) in the version that the columns show.
 
     `fields` are annotations that stand for fields; they are no part of the metadata.
     """
-    return Row(columns, tail, loads(b"{" + tail), fields)
+    return TableRow(columns, tail, loads(b"{" + tail), fields)
 
 
 def _pieces(cells: list[Cell], completed: tuple[str, str] | None) -> tuple[list[bytes], list[Elapsed]]:
@@ -126,7 +126,7 @@ class TableFormat:
         """The columnDefinitions as JSON."""
         return self._definitions
 
-    def item(self, row: Row, tail: bytes, now: float) -> bytes:
+    def item(self, row: TableRow, tail: bytes, now: float) -> bytes:
         """One row. `tail` is the tail that the row was made from; with Include.OBJECT, that in the served version.
 
         The bookmark that ends the initial events of a watch always has its metadata, with the annotation.
@@ -144,7 +144,7 @@ class TableFormat:
         definitions = self._definitions if headers else b"null"
         return b'%b%b,"columnDefinitions":%b,"rows":' % (self._start, meta.encode(), definitions)
 
-    def rows(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+    def rows(self, rows: Iterable[tuple[TableRow, bytes]], now: float) -> tuple[bytes, float]:
         """Rows with commas between them, and the time until which they are valid."""
         if self.include is Include.METADATA:
             return self._rows_with_metadata(rows, now)
@@ -155,7 +155,7 @@ class TableFormat:
                 until = row.until
         return b",".join(out), until
 
-    def _rows_with_metadata(self, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+    def _rows_with_metadata(self, rows: Iterable[tuple[TableRow, bytes]], now: float) -> tuple[bytes, float]:
         head, out, until = HEADS[self.version], list[bytes](), FOREVER
         for row, tail in rows:
             end, own = row.metadata
@@ -164,17 +164,17 @@ class TableFormat:
                 until = row.until
         return b"".join(out)[:-1], until
 
-    def of_list(self, meta: ListMeta, rows: Iterable[tuple[Row, bytes]], now: float) -> tuple[bytes, float]:
+    def of_list(self, meta: ListMeta, rows: Iterable[tuple[TableRow, bytes]], now: float) -> tuple[bytes, float]:
         """A whole list in one piece, and the time until which it is valid."""
         joined, until = self.rows(self.sorted(rows), now)
         body = b"[" + joined + b"]" if joined else self.columns.no_rows
         return self.list_head(meta) + body + b"}\n", until
 
-    def of_object(self, revision: int, row: Row, tail: bytes, now: float, headers: bool = True) -> bytes:
+    def of_object(self, revision: int, row: TableRow, tail: bytes, now: float, headers: bool = True) -> bytes:
         """One object as a table, without a newline: for an answer or an event. `headers` adds the columnDefinitions."""
         return self.list_head(ListMeta(revision), headers) + b"[" + self.item(row, tail, now) + b"]}"
 
-    def sorted(self, rows: Iterable[tuple[Row, bytes]]) -> Iterable[tuple[Row, bytes]]:
+    def sorted(self, rows: Iterable[tuple[TableRow, bytes]]) -> Iterable[tuple[TableRow, bytes]]:
         """The rows of a list in the order of the kind, if it has one; else unchanged."""
         return sorted(rows, key=lambda pair: pair[0].order) if self.columns.order else rows
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import EndpointFacts
 from gateway.encodings.json import EVENTS, bookmark_object
 from gateway.encodings.list_meta import ListMeta
-from gateway.encodings.table import Include, Row, TableFormat, row_of
+from gateway.encodings.table import Include, TableFormat, TableRow, row_of
 from gateway.jsontypes import dumps, loads
 from gateway.schema.descriptions import describe
 from storage.entry import ChangeType, Entry
@@ -29,7 +29,7 @@ class TableEncoder:
     apart = None
     fresh = None
 
-    def __init__(self, shape: Shape, version: str, include: Include) -> None:
+    def __init__(self, shape: EndpointFacts, version: str, include: Include) -> None:
         self._shape = shape
         self._columns, self._fields = shape.columns(), shape.annotated_fields()
         self.step = max(1, _STEP // self._columns.weight)
@@ -77,14 +77,14 @@ class TableEncoder:
     def opening(self, chunk: bytes) -> bytes:
         return chunk.replace(_NO_HEADERS, b'"columnDefinitions":' + self._format.definitions, 1)
 
-    def _object(self, revision: int, row: Row, formed: bytes, tail: bytes, headers: bool = True) -> bytes:
+    def _object(self, revision: int, row: TableRow, formed: bytes, tail: bytes, headers: bool = True) -> bytes:
         return self._format.of_object(revision, row, tail if self._whole else formed, time.time(), headers)
 
-    def _row(self, entry: Entry) -> tuple[Row, bytes]:
+    def _row(self, entry: Entry) -> tuple[TableRow, bytes]:
         """The row of an entry, and the tail from which its metadata is cut."""
         formed = self._formed(entry.tail) if self._form else entry.tail
         found = entry.recall(self._columns)
-        if isinstance(found, Row):
+        if isinstance(found, TableRow):
             return found, formed
         row = row_of(self._columns, formed, self._fields)
         entry.remember(self._columns, row, _ROW_SIZE + row.size)

@@ -33,7 +33,7 @@ Place = tuple[str, str]  # group and resource; "*" for all
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class EncryptionKey:
     """A named key."""
 
     name: str
@@ -58,7 +58,7 @@ class ProviderRule:
     """A provider of a kind ("aesgcm", …, "identity", "kms") with its keys or its service."""
 
     kind: str
-    keys: tuple[Key, ...] = ()
+    keys: tuple[EncryptionKey, ...] = ()
     kms: Kms | None = None
 
 
@@ -170,7 +170,7 @@ def _provider(given: JsonObject, path: str, names: set[str]) -> ProviderRule:
     return ProviderRule(kind, made)
 
 
-def _key(given: JsonObject, path: str, sizes: tuple[int, ...]) -> Key:
+def _key(given: JsonObject, path: str, sizes: tuple[int, ...]) -> EncryptionKey:
     for member in ("name", "secret"):
         if not given.get(member):
             raise InvalidConfiguration(f"{path}.{member}: Required value: {member} is a mandatory field for a key")
@@ -183,7 +183,7 @@ def _key(given: JsonObject, path: str, sizes: tuple[int, ...]) -> Key:
     if len(secret) not in sizes:
         text = f"secret is not of the expected length, got {len(secret)}, expected one of [{' '.join(map(str, sizes))}]"
         raise InvalidConfiguration(f'{path}.secret: Invalid value: "REDACTED": {text}')
-    return Key(given["name"], secret)
+    return EncryptionKey(given["name"], secret)
 
 
 def _kms(given: JsonObject, path: str, names: set[str]) -> Kms:

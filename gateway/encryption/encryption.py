@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.access.following import Followed
+from gateway.access.file_reload import Followed
 from gateway.encryption import metrics
 from gateway.encryption.ciphers import AesCbc, AesGcm, Secretbox
 from gateway.encryption.configuration import ANY, Place, ProviderRule, ResourceConfiguration, read_rules
@@ -18,10 +18,10 @@ from gateway.encryption.provider import (
     ENCRYPTED,
     CannotDecrypt,
     CannotEncrypt,
-    Chain,
     IdentityTransformer,
-    Keyed,
+    KeyedProvider,
     Provider,
+    ProviderChain,
 )
 from gateway.encryption.resources import Keys
 from gateway.pieces import survive_async
@@ -43,7 +43,7 @@ _UNKNOWN = {
 class _InForce:
     """The current providers, by resource, and the key management services among them."""
 
-    chains: Mapping[Place, Chain]
+    chains: Mapping[Place, ProviderChain]
     services: Sequence[KmsProvider]
 
     async def wrong(self) -> list[str]:
@@ -56,13 +56,13 @@ class _InForce:
 
 
 class Encryption:
-    """The `Transformer` (storage/etcd/transforming.py) of an EncryptionConfiguration."""
+    """The `Transformer` (storage/etcd/transformer.py) of an EncryptionConfiguration."""
 
     def __init__(self, path: Path, keys: Keys, server: str) -> None:
         """`server` names this process in metrics. Make it on the event loop. Raises OSError, InvalidConfiguration."""
         self._path, self._keys, self._server = path, keys, server
         self._in_force = _made(read_rules(path), server, self._tell_of_return)
-        self._by_resource: dict[Place, Chain | None] = {}
+        self._by_resource: dict[Place, ProviderChain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
         self._wanted: Sequence[ResourceConfiguration] | None = None  # the newest rules, not in use yet
         self._replacing: asyncio.Task[None] | None = None
@@ -96,7 +96,7 @@ class Encryption:
             return _unreadable(value, str(error), AwaitedValue)
         return StaleValue(plain) if stale else plain
 
-    def _chain(self, key: bytes) -> Chain | None:
+    def _chain(self, key: bytes) -> ProviderChain | None:
         place = self._keys.resource_of(key)
         if place is None:
             return None
@@ -224,7 +224,7 @@ def _made(rules: Sequence[ResourceConfiguration], server: str, back: Callable[[]
         made = [_provider(each, services, server, back) for each in rule.providers]
         for place in rule.places:
             providers.setdefault(place, []).extend(made)
-    return _InForce({place: Chain(_named(place), each) for place, each in providers.items()}, services)
+    return _InForce({place: ProviderChain(_named(place), each) for place, each in providers.items()}, services)
 
 
 def _provider(rule: ProviderRule, services: list[KmsProvider], server: str, back: Callable[[], None]) -> Provider:
@@ -236,7 +236,7 @@ def _provider(rule: ProviderRule, services: list[KmsProvider], server: str, back
         return found
     cipher = _CIPHERS[rule.kind]
     keys = [cipher(key.name, key.secret) for key in rule.keys]
-    return Keyed(f"k8s:enc:{rule.kind}:v1:".encode(), keys, _UNKNOWN[rule.kind])
+    return KeyedProvider(f"k8s:enc:{rule.kind}:v1:".encode(), keys, _UNKNOWN[rule.kind])
 
 
 def _named(place: Place) -> str:

@@ -54,7 +54,7 @@ class IdentityTransformer:
         return Decrypted(data, False)
 
 
-class Keyed:
+class KeyedProvider:
     """A provider with several named keys. The first key encrypts. Each value begins with the name of its key."""
 
     def __init__(self, prefix: bytes, keys: Sequence[Provider], unknown: str) -> None:
@@ -89,7 +89,7 @@ async def decrypted_by(providers: Sequence[Provider], data: bytes, key: bytes, u
     raise CannotDecrypt(reasons[0] if len(reasons) == 1 else f"[{', '.join(reasons)}]")
 
 
-class Chain:
+class ProviderChain:
     """The providers of a resource: the first one encrypts, all decrypt. `resource` is its name in metrics."""
 
     def __init__(self, resource: str, providers: Sequence[Provider]) -> None:

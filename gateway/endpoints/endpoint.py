@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from gateway.access.rbac.escalation import EscalationGuard
-from gateway.admission.chain import Chain
+from gateway.admission.chain import AdmissionChain
 from gateway.admission.plugins import chain_for
 from gateway.apply.in_versions import ToVersion
-from gateway.encodings.encoder import Encoder, Shape
+from gateway.encodings.encoder import Encoder, EndpointFacts
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
 from gateway.endpoints.hooks import WriteHooks
@@ -31,10 +31,10 @@ from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.model import Columns
 from gateway.kinds.identity import GroupVersion, GroupVersionResource
 from gateway.kinds.manager_versions import version_of_manager
+from gateway.kinds.privileged_refusal import unprivileged
 from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
-from gateway.kinds.unprivileged import unprivileged
 from gateway.release.gates import Enabled
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.types import Type
@@ -45,10 +45,10 @@ from storage.entry import METADATA
 if TYPE_CHECKING:
     from gateway.access.device_rights import DeviceRights
     from gateway.access.signer_rights import SignerRights
-    from gateway.apply.repeated import Repeated
+    from gateway.apply.repetitions import Repeated
 
 
-class Siblings(Protocol):
+class EndpointSiblings(Protocol):
     """The table of endpoints, as one endpoint needs it: a subresource finds that of its object there."""
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
@@ -64,7 +64,9 @@ class Siblings(Protocol):
 class Endpoint:
     """One served version of a resource or subresource."""
 
-    def __init__(self, resource: Resource, services: Services, siblings: Siblings, cache: ResourceCache | None) -> None:
+    def __init__(
+        self, resource: Resource, services: Services, siblings: EndpointSiblings, cache: ResourceCache | None
+    ) -> None:
         self.resource, self.services, self.siblings = resource, services, siblings
         self.database = services.apart.get(resource.storage_prefix, services.database)
         self.store = self.database.store
@@ -86,7 +88,7 @@ class Endpoint:
 
     def without_cache(self) -> Endpoint:
         """An endpoint of the same resource that reads everything from etcd, for as long as the cache is not filled."""
-        from storage.filling import Direct
+        from storage.fill import Direct
 
         direct = copy(self)
         direct.store, direct.direct = self.store.reading(Direct(self.store.reads)), True
@@ -139,7 +141,7 @@ class Endpoint:
         return encoder_for(JSON, self.shape)
 
     @cached_property
-    def shape(self) -> Shape:
+    def shape(self) -> EndpointFacts:
         """The facts about its kind that encoders need. They hold no reference to the endpoint, so that there is no
         reference cycle.
         """
@@ -149,7 +151,7 @@ class Endpoint:
             + METADATA
             + b'"resourceVersion":"'
         )
-        return Shape(
+        return EndpointFacts(
             kind=resource.kind,
             api_version=resource.api_version,
             head=self.head,
@@ -193,12 +195,12 @@ class Endpoint:
     @cached_property
     def repeated(self) -> Repeated:
         """The digests of applies that are known to change nothing."""
-        from gateway.apply.repeated import Repeated
+        from gateway.apply.repetitions import Repeated
 
         return Repeated()
 
     @cached_property
-    def chain(self) -> Chain:
+    def chain(self) -> AdmissionChain:
         """The admission plug-ins of its writes."""
         services = self.services
         enabled, disabled = services.settings.enable_admission_plugins, services.settings.disable_admission_plugins

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Authenticator
 from gateway.access.authorization import Masters
-from gateway.access.following import Following
+from gateway.access.file_reload import Following
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.rbac.policy import RbacPolicy
 from gateway.admission.chain import PluginParts
 from gateway.encodings.rendering_budget import Renderings
 from gateway.endpoints.foreign import Foreign, ForeignObjects
-from gateway.flowcontrol.limiting import Limiter
+from gateway.flowcontrol.limiter import Limiter
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.alarms import Alarms
 from gateway.http.negotiation import STANDARD, Negotiator
@@ -24,14 +24,14 @@ from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.settings.config import Settings
 from gateway.webhooks.client import Webhooks
-from storage.checking import Checker
+from storage.cache_check import Checker
 from storage.database import Database
 from storage.etcd import EtcdClient
 from storage.feed import Feed
 from storage.store import EtcdStore, Stores
 
 if TYPE_CHECKING:
-    from gateway.audit.auditing import Audit
+    from gateway.audit.audit import Audit
     from gateway.encryption.encryption import Encryption
     from gateway.quotas.room import Room
     from gateway.tracing.tracer import Tracer

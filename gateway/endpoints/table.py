@@ -20,15 +20,15 @@ from storage.instruments import owners
 
 LINGER = 1.0  # seconds that watches of a replaced endpoint continue, as in kube-apiserver
 
-MakeHooks = Callable[["Endpoints", Resource], WriteHooks | None]
+MakeHooks = Callable[["EndpointTable", Resource], WriteHooks | None]
 """Makes the hooks of a resource or subresource; None if it has none."""
 
-CreateOwn = Callable[["Endpoints", GroupVersionResource, str, JsonObject], Awaitable[bool]]
+CreateOwn = Callable[["EndpointTable", GroupVersionResource, str, JsonObject], Awaitable[bool]]
 """Creates an object in a namespace as the server's own user; returns False if one of that name exists."""
 
 
 @dataclass(slots=True, eq=False)
-class Ending:
+class RetiredEndpoints:
     """Retired endpoints whose watches end soon, the storage prefixes of their resources, and the new caches there."""
 
     endpoints: list[Endpoint]
@@ -38,7 +38,7 @@ class Ending:
     alarm: asyncio.TimerHandle | None = None
 
 
-class Endpoints:
+class EndpointTable:
     """The endpoints of a registry's resources."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Endpoints:
         self._make_hooks, self._create_own = make_hooks, create_own
         self._endpoints: dict[GroupVersionResource, dict[str, Endpoint]] = {}  # the inner dict is by subresource
         self._followed: dict[GroupVersionResource, WeakSet[Endpoint]] = {}  # replaced endpoints whose watches continue
-        self._ending: list[Ending] = []  # replaced endpoints whose watches end soon
+        self._ending: list[RetiredEndpoints] = []  # replaced endpoints whose watches end soon
         self._listeners: list[Callable[[], None]] = []
 
     def of(self, group: str, version: str, resource: str, subresource: str = "") -> Endpoint:
@@ -145,7 +145,7 @@ class Endpoints:
         for earlier in [each for each in self._ending if each.prefixes & prefixes]:
             self._end(earlier)
         caches = [cache for each in prefixes if (cache := self.caches.at(each)) is not None]
-        ending = Ending(endpoints, prefixes, caches, old)
+        ending = RetiredEndpoints(endpoints, prefixes, caches, old)
         self._ending.append(ending)
         ending.alarm = asyncio.get_running_loop().call_later(LINGER, self._end, ending)
 
@@ -154,7 +154,7 @@ class Endpoints:
         for each in list(self._ending):
             self._end(each)
 
-    def _end(self, ending: Ending) -> None:
+    def _end(self, ending: RetiredEndpoints) -> None:
         self._ending.remove(ending)
         alarm, ending.alarm = ending.alarm, None
         if alarm is not None:

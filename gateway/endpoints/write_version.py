@@ -96,7 +96,7 @@ class AsServed:
         return self._resource.model_version.type
 
     def for_manager(self, obj: JsonObject, version: Version) -> tuple[JsonObject, Type]:
-        if self._model.convert_all is not None:  # gateway.writing.converting converts by webhook, for updates only
+        if self._model.convert_all is not None:  # gateway.writing.conversions converts by webhook, for updates only
             return obj, self._resource.type
         converted = {**obj, "apiVersion": version.api_version}
         if problem := nonconformity(converted, version.type):

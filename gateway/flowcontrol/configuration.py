@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from gateway.flowcontrol.fair_queuing import Queuing
+from gateway.flowcontrol.flow_schema_rules import Matches, compile_rules
 from gateway.flowcontrol.level import PriorityLevel
-from gateway.flowcontrol.matching import Matches, compile_rules
 from gateway.flowcontrol.objects import CATCH_ALL, EXEMPT, LEVELS, default_levels, default_schemas
 from gateway.flowcontrol.sharing import Limits, nominal_limits
-from gateway.flowcontrol.shuffling import flow_hash, hand
+from gateway.flowcontrol.shuffle_shards import flow_hash, hand
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.memo import Memory
-from storage.following import ByName
+from storage.followers import ByName
 
 _NAME = "priority-and-fairness"  # in logs and metrics
 MANDATORY = (EXEMPT, CATCH_ALL)
@@ -58,7 +58,7 @@ class Flow:
     headers: tuple[Header, ...]
 
 
-class Configuration:
+class FlowConfiguration:
     """Finds each request's flow. `schemas` and `stored_levels` follow the objects of the cluster by name."""
 
     def __init__(self, seats: int) -> None:

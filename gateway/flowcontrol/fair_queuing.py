@@ -26,7 +26,7 @@ class Queuing:
 
 
 @dataclass(slots=True, eq=False)
-class Waiting:
+class QueuedRequest:
     """A request that waits for its seats."""
 
     seats: int
@@ -41,7 +41,9 @@ class Queue:
     """Requests of some flows, those that wait and those that run."""
 
     index: int
-    waiting: list[Waiting] = field(default_factory=list)  # most queues are empty, and an empty deque takes 600 bytes
+    waiting: list[QueuedRequest] = field(
+        default_factory=list
+    )  # most queues are empty, and an empty deque takes 600 bytes
     executing: int = 0
     in_use: int = 0  # seats
     work: float = 0.0  # of waiting requests, in seat-seconds
@@ -68,14 +70,14 @@ class Queue:
         elif self.charge(now) < virtual:
             self.start = virtual
 
-    def add(self, waiting: Waiting, now: float) -> None:
+    def add(self, waiting: QueuedRequest, now: float) -> None:
         """Adds a request that waits."""
         if not self.waiting:
             self.join(waiting.arrival, now)
         self.waiting.append(waiting)
         self.work += waiting.work
 
-    def remove(self, waiting: Waiting, now: float) -> None:
+    def remove(self, waiting: QueuedRequest, now: float) -> None:
         """Removes a request that waits."""
         self.waiting.remove(waiting)
         self.work = self.work - waiting.work if self.waiting else 0.0

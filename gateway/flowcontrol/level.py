@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 
 from gateway.flowcontrol.demand import Demand
-from gateway.flowcontrol.fair_queuing import GUESS, Dealing, Queue, Queuing, VirtualTime, Waiting, work_of
+from gateway.flowcontrol.fair_queuing import GUESS, Dealing, Queue, QueuedRequest, Queuing, VirtualTime, work_of
 from gateway.flowcontrol.metrics import FlowMeasures
-from gateway.flowcontrol.retrying import Retrying
+from gateway.flowcontrol.retry_after import Retrying
 from gateway.flowcontrol.sharing import Limits
 
 
@@ -144,7 +144,7 @@ class PriorityLevel:
         if len(queue.waiting) >= self.queuing.length and self.in_use >= self.limit:
             raise self._refusal(schema, Cause.QUEUE_FULL)
         turn = asyncio.get_running_loop().create_future()
-        waiting = Waiting(seats, kept, work_of(seats, kept), self._virtual, turn)
+        waiting = QueuedRequest(seats, kept, work_of(seats, kept), self._virtual, turn)
         queue.add(waiting, now)
         self._turns.busy.setdefault(queue)
         self.waiting += 1
@@ -208,7 +208,7 @@ class PriorityLevel:
             found = self._measures[schema] = FlowMeasures(self.name, schema)
         return found
 
-    def _leave(self, queue: Queue, waiting: Waiting) -> None:
+    def _leave(self, queue: Queue, waiting: QueuedRequest) -> None:
         """Cleans up after a request that has given up waiting."""
         now = self.advance()
         if waiting in queue.waiting:

@@ -28,7 +28,7 @@ def nominal_limits(server: int, shares: int, total: int, lendable: int, borrowin
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class SeatClaim:
     """The seats that a level must get, should get and may get."""
 
     least: float
@@ -36,7 +36,7 @@ class Claim:
     most: float
 
 
-def divided(seats: int, claims: Sequence[Claim]) -> list[float]:
+def divided(seats: int, claims: Sequence[SeatClaim]) -> list[float]:
     """Seats for each claim, in proportion to the targets as far as bounds allow it, together `seats` if possible."""
     if seats <= sum(claim.least for claim in claims):
         return [claim.least for claim in claims]
@@ -52,5 +52,5 @@ def divided(seats: int, claims: Sequence[Claim]) -> list[float]:
     return [_at(high, claim) for claim in claims]
 
 
-def _at(proportion: float, claim: Claim) -> float:
+def _at(proportion: float, claim: SeatClaim) -> float:
     return max(claim.least, min(claim.most, proportion * max(claim.target, _LEAST)))

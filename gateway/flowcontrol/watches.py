@@ -18,7 +18,7 @@ RETRY_AFTER = 5  # seconds
 _Watched = tuple[str, str, str, str]  # group, resource, namespace and name; "" for any
 
 
-class OpenWatch:
+class CountedWatch:
     """One open watch."""
 
     __slots__ = ("_by_user", "_by_watched", "_name", "_watched")
@@ -57,7 +57,7 @@ class OpenWatches:
         """Whether a watch is open."""
         return bool(self._open)
 
-    def open(self, request: Request) -> OpenWatch:
+    def open(self, request: Request) -> CountedWatch:
         """Counts a watch, until it is given back. Raises Refused if the user has too many."""
         user, info = request.user, request.info
         if self.altogether and self._open.total() >= self.altogether:
@@ -65,7 +65,7 @@ class OpenWatches:
         if self._most and self._open[user.name] >= self._most and MASTERS_GROUP not in user.groups:
             raise Refused(Cause.CONCURRENCY_LIMIT, RETRY_AFTER)
         watched = (info.group, info.resource, info.namespace, info.name)
-        return OpenWatch(self._open, self._watched, user.name, None if _of_one_node(request) else watched)
+        return CountedWatch(self._open, self._watched, user.name, None if _of_one_node(request) else watched)
 
     def interested(self, info: RequestInfo) -> int:
         """The number of open watches that a write may have to notify."""

@@ -91,7 +91,7 @@ class Begun(Passing):
         return await super().__anext__()
 
 
-class Joined:
+class ForwardedTunnel:
     """A tunnel between a client and another server."""
 
     def __init__(self, answer: Streamed) -> None:
@@ -143,7 +143,7 @@ async def upgraded(answer: Streamed) -> Response:
     """
     if answer.status == SWITCHING:
         headers = [header for header in answer.headers if header[0] != b"content-length"]
-        return Response(SWITCHING, b"", b"", headers, tunnel=Joined(answer), encoded=True)
+        return Response(SWITCHING, b"", b"", headers, tunnel=ForwardedTunnel(answer), encoded=True)
     if answer.status < 400:
         await answer.aclose()
         raise StatusError(500, "", f"invalid upgrade response: status code {answer.status}")

@@ -53,11 +53,11 @@ _DEFLATE = -zlib.MAX_WBITS
 _GZIP = zlib.MAX_WBITS | 16
 
 
-class TooLarge(Exception):
+class PageTooLarge(Exception):
     """A page is not rewritten: it is too large."""
 
 
-class Unreadable(Exception):
+class PageUnreadable(Exception):
     """A page is not in its Content-Encoding, or a Location is not a URL; the message is Go's."""
 
 
@@ -81,7 +81,7 @@ class Links:
         try:
             parts = urlsplit(url)
         except ValueError:
-            raise Unreadable(f"parse \"{url}\": missing ']' in host") from None
+            raise PageUnreadable(f"parse \"{url}\": missing ']' in host") from None
         if (parts.netloc and parts.netloc not in (self.host, self.asked)) or not parts.path.startswith("/"):
             return url
         if self.scheme:
@@ -98,7 +98,7 @@ class Links:
     def page(self, body: bytes, coding: str, most: int) -> bytes:
         """A page of HTML with its links rewritten, in its `coding`: "", gzip or deflate.
 
-        Raises Unreadable, and TooLarge if it decompresses to more than `most` bytes.
+        Raises Unreadable, and PageTooLarge if it decompresses to more than `most` bytes.
         """
         bits = {"gzip": _GZIP, "deflate": _DEFLATE}.get(coding, 0)
         if bits:
@@ -106,9 +106,9 @@ class Links:
             try:
                 body = unpacking.decompress(body, most)
             except zlib.error as error:
-                raise Unreadable(_of_coding(coding, body, error)) from None
+                raise PageUnreadable(_of_coding(coding, body, error)) from None
             if unpacking.unconsumed_tail:
-                raise TooLarge
+                raise PageTooLarge
         text = self._html(body.decode("utf-8", _BYTES)).encode("utf-8", _BYTES)
         if not bits:
             return text
@@ -118,7 +118,7 @@ class Links:
     def _link(self, url: str) -> str:
         try:
             return self.rewritten(url)
-        except Unreadable:
+        except PageUnreadable:
             return url
 
     def _html(self, text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gateway.forwarding.answers import Begun, passed
-from gateway.forwarding.links import Links, TooLarge, Unreadable
+from gateway.forwarding.links import Links, PageTooLarge, PageUnreadable
 from gateway.http.cycle import SWITCHING
 from gateway.http.exchange import Header, Response
 from gateway.http.status import StatusError, internal_error
@@ -33,7 +33,7 @@ async def with_links(answer: Streamed, links: Links) -> Response:
     if said := answer.first.get(b"location"):
         try:
             place = links.rewritten(said.decode("utf-8", "surrogateescape"))
-        except Unreadable as error:
+        except PageUnreadable as error:
             await answer.aclose()
             raise internal_error(f"error trying to parse Location header: {error}") from None
         return await _typed(answer, [(b"location", place.encode("utf-8", "surrogateescape"))])
@@ -48,9 +48,9 @@ async def with_links(answer: Streamed, links: Links) -> Response:
         page = await beside(lambda: links.page(body, coding, _MOST_REWRITTEN))
     except CallError as error:
         raise unreachable(str(error)) from None
-    except Unreadable as error:
+    except PageUnreadable as error:
         raise StatusError(500, "", str(error)) from None
-    except TooLarge:
+    except PageTooLarge:
         page = body
     response = passed(answer)
     response.body = page

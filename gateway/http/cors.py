@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.http.exchange import Header
 from gateway.http.messages import WHOLE
-from gateway.http.sending import Send
+from gateway.http.send import Send
 
 Application = Callable[[MutableMapping[str, Any], Callable[[], Awaitable[Any]], Send], Awaitable[None]]
 

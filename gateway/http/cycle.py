@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from gateway.http.engine import RequestResponseCycle
 from gateway.http.event import Event
 from gateway.http.exchange import Header
-from gateway.http.flow import FlowControl
+from gateway.http.flow import TransportFlow
 from gateway.http.framing import LAST, Framing, lines_of, status_line
 from gateway.http.messages import ABORT, POUR, RESET, REST, TUNNEL, WHOLE, PlainHeaders
 from gateway.http.tunnel import ClientEnd
@@ -29,7 +29,7 @@ _END = b"\r\n"
 _RESTING = {"type": "http", "method": "GET"}  # replaces the scope of a request while its answer rests
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """The connection of a request."""
 
     def rest(self) -> None:
@@ -72,7 +72,7 @@ class Cycle(RequestResponseCycle):
         "waiting_for_100_continue",
     )
 
-    connection: Connection | None  # told when the answer rests
+    connection: ClientConnection | None  # told when the answer rests
     _go_on: Any  # called as the ASGI application when a resting answer is woken
     task: asyncio.Task[None]  # the task in which the application answers
     tasks: set[asyncio.Task[None]]  # the tasks of all requests; the server waits for them when it stops
@@ -81,7 +81,7 @@ class Cycle(RequestResponseCycle):
         self,
         scope: Any,
         transport: asyncio.Transport,
-        flow: FlowControl,
+        flow: TransportFlow,
         logger: logging.Logger,
         framing: Framing,
         default_headers: list[Header],
@@ -95,7 +95,7 @@ class Cycle(RequestResponseCycle):
         self.scope, self.transport, self.flow, self.logger = scope, transport, flow, logger  # type: ignore[assignment]
         self.framing, self.default_headers = framing, default_headers
         self.on_response: Callable[[], None] = _nothing
-        self.connection: Connection | None = None
+        self.connection: ClientConnection | None = None
         self.message_event = Event()  # type: ignore[assignment]  # it has the methods of asyncio.Event that are used
         self.disconnected, self.keep_alive, self.waiting_for_100_continue = False, keep_alive, expect_100_continue
         self.body, self.more_body = bytearray(), True

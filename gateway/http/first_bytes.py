@@ -20,7 +20,7 @@ _TCP_INFO = getattr(socket, "TCP_INFO", None) if sys.platform == "linux" else No
 _ESTABLISHED = b"\x01"
 
 
-class Turns:
+class TurnQueue:
     """Lets a few waiting tasks continue in each turn of the event loop, first come, first served, so that many waiting
     tasks do not block the loop.
 

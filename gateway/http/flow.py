@@ -7,7 +7,7 @@ import asyncio
 from gateway.http.event import Event
 
 
-class FlowControl:
+class TransportFlow:
     """Whether reading from the client is paused, and whether writing is, because the client does not read."""
 
     __slots__ = ("_transport", "_writable", "read_paused", "write_paused")

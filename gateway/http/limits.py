@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HttpLimits:
     """The limits of one connection."""
 
     head_bytes: int = (1 << 20) + 4096  # of a request's line and headers
@@ -42,9 +42,9 @@ class Farewell:
         return self.begun or (self.chance > 0 and random.random() < self.chance)
 
 
-def limits_of(head_seconds: float, body_rate: int) -> Limits:
+def limits_of(head_seconds: float, body_rate: int) -> HttpLimits:
     """The limits, with those of the settings. A short `head_seconds` shortens `body_window` and `stall`, too."""
-    standard = Limits()
+    standard = HttpLimits()
     return replace(
         standard,
         head_seconds=head_seconds,

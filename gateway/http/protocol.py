@@ -14,21 +14,21 @@ from typing import Any
 import httptools
 
 from gateway.http.client_chain import client_chain
+from gateway.http.connection_end import FAREWELL, end_soon
 from gateway.http.cycle import Cycle
 from gateway.http.ends import ends_of
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
-from gateway.http.flow import FlowControl
+from gateway.http.flow import TransportFlow
 from gateway.http.framing import Framing
-from gateway.http.idling import Idling
-from gateway.http.limits import Farewell, Heads, Limits
+from gateway.http.idle_connections import Idling
+from gateway.http.limits import Farewell, Heads, HttpLimits
 from gateway.http.messages import UPGRADABLE
-from gateway.http.parting import FAREWELL, end_soon
 from gateway.http.pipelining import end_of_messages
 from gateway.http.scope import scope_of
 from gateway.http.stage import ParserStage
-from gateway.http.stalling import Stall
-from gateway.http.upgrading import Upgrading, without_wish
+from gateway.http.upgrade_bytes import Upgrading, without_wish
 from gateway.http.wire import expects_continue, refusal_of, size_of_head, words_of
+from gateway.http.write_stall import WriteStall
 
 _STAND_IN = b"TRACE"  # a method that the parser knows and no endpoint serves
 _LOOKED_AT = frozenset({b"expect", b"host", b"transfer-encoding"})  # the only headers that matter here
@@ -49,7 +49,7 @@ class Protocol(HttpToolsProtocol):
     )  # fmt: skip  # slots, since CPython shares no keys between dicts of objects with more than 30 attributes
 
     cycle: Cycle
-    flow: FlowControl  # type: ignore[assignment]  # this and `pipeline` take a tenth of the memory of uvicorn's
+    flow: TransportFlow  # type: ignore[assignment]  # this and `pipeline` take a tenth of the memory of uvicorn's
     pipeline: list[tuple[Cycle, Any]]  # type: ignore[assignment]
 
     def __init__(
@@ -58,16 +58,17 @@ class Protocol(HttpToolsProtocol):
         server_state: ServerState,
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
-        limits: Limits | None = None, lost: Callable[[], None] | None = None, heads: Heads | None = None,
+        limits: HttpLimits | None = None, lost: Callable[[], None] | None = None, heads: Heads | None = None,
         framing: Framing | None = None, farewell: Farewell | None = None,
     ) -> None:  # fmt: skip
         super().__init__(config, server_state, app_state, _loop)
-        self._limits, self._lost, self._heads = limits or Limits(), lost, heads or Heads()
+        self._limits, self._lost, self._heads = limits or HttpLimits(), lost, heads or Heads()
         self._framing, self._ending = framing or Framing(), farewell or Farewell()
         self._upgrading: Upgrading | None = None  # set from a request for an upgrade until its answer
         self._vetted: list[tuple[bytes, bytes]] = []  # the headers that are looked at
         self._held = 0  # bytes of a large head that are counted in `heads`
-        self._stall, self._idling = Stall(self.loop, self._limits.stall), Idling(self.loop, self.timeout_keep_alive)
+        self._stall = WriteStall(self.loop, self._limits.stall)
+        self._idling = Idling(self.loop, self.timeout_keep_alive)
         self._stage, self._replaying = _IDLE, False  # _replaying: whether the parser gets a head a second time
         self._unknown_method = ""  # the method of the next request, if the parser does not know it
         self._complete = self._unanswered = 0  # requests read completely; requests without a complete answer
@@ -80,7 +81,7 @@ class Protocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         self.connections.add(self)
-        self.transport, self.flow = transport, FlowControl(transport)
+        self.transport, self.flow = transport, TransportFlow(transport)
         self._ends, self._chain = ends_of(transport), client_chain(transport.get_extra_info("ssl_object"))
         self._timer = self.loop.call_later(self._limits.head_seconds, self._head_is_late)
 

@@ -12,7 +12,7 @@ from typing import Protocol
 _MUCH = 256 << 10  # unread bytes, from which on reading from the client is paused
 
 
-class Flow(Protocol):
+class TunnelFlow(Protocol):
     """Flow control of a connection (http/flow.py)."""
 
     write_paused: bool
@@ -55,7 +55,7 @@ class ClientEnd:
 
     __slots__ = ("_chunks", "_ended", "_flow", "_over", "_paused", "_size", "_transport", "_waiter", "_write")
 
-    def __init__(self, transport: asyncio.WriteTransport, flow: Flow) -> None:
+    def __init__(self, transport: asyncio.WriteTransport, flow: TunnelFlow) -> None:
         self._transport, self._write, self._flow = transport, transport.write, flow
         self._chunks: deque[bytes] = deque()
         self._size = 0

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from gateway.kinds.declared_device_rules import RULES as DEVICE_RULES
 from gateway.kinds.identity import GroupResource
-from gateway.validation.declared import Declared
 from gateway.validation.declared_checks import (
     at_most,
     at_most_characters,
@@ -23,77 +22,80 @@ from gateway.validation.declared_checks import (
     required,
 )
 from gateway.validation.declared_formats import caseless_long_name, long_name, short_name
+from gateway.validation.declared_rules import DeclaredRules
 
-_NAME = Declared("metadata.name", (format_of(long_name),))
+_NAME = DeclaredRules("metadata.name", (format_of(long_name),))
 _ROLE_REF = immutable._replace(told=False)  # its stage is alpha
 _ROLE_BINDING = (
-    Declared("subjects[].name", (required,)),
-    Declared("roleRef", (_ROLE_REF,)),
-    Declared("roleRef.name", (required,)),
+    DeclaredRules("subjects[].name", (required,)),
+    DeclaredRules("roleRef", (_ROLE_REF,)),
+    DeclaredRules("roleRef.name", (required,)),
 )
-_ROLE = (Declared("rules[].verbs", (required,)),)
+_ROLE = (DeclaredRules("rules[].verbs", (required,)),)
 _RBAC = "rbac.authorization.k8s.io"
 _ADDRESS_TYPES = ("FQDN", "IPv4", "IPv6")
 _APPROVAL = at_most_one(
     "conditions", "Approved", "Denied", instead="Approved and Denied conditions are mutually exclusive"
 )
 
-RULES: Mapping[GroupResource, tuple[Declared, ...]] = {
+RULES: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
     GroupResource("", "replicationcontrollers"): (
         _NAME,
-        Declared("spec.replicas?", (required, minimum(0))),
-        Declared("spec.minReadySeconds", (minimum(0),)),
+        DeclaredRules("spec.replicas?", (required, minimum(0))),
+        DeclaredRules("spec.minReadySeconds", (minimum(0),)),
     ),
     GroupResource("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): (
-        Declared("spec.policyName", (required,)),
-        Declared("spec.validationActions", (required,)),
+        DeclaredRules("spec.policyName", (required,)),
+        DeclaredRules("spec.validationActions", (required,)),
     ),
     GroupResource("autoscaling", "horizontalpodautoscalers"): (
-        Declared("spec.minReplicas?", (minimum(0),), "HPAScaleToZero"),
-        Declared("spec.minReplicas?", (minimum(1),), "!HPAScaleToZero"),
-        Declared("spec.maxReplicas", (required, minimum(1))),
+        DeclaredRules("spec.minReplicas?", (minimum(0),), "HPAScaleToZero"),
+        DeclaredRules("spec.minReplicas?", (minimum(1),), "!HPAScaleToZero"),
+        DeclaredRules("spec.maxReplicas", (required, minimum(1))),
     ),
-    GroupResource("batch", "cronjobs"): (Declared("spec.schedule", (required,)),),
-    GroupResource("certificates.k8s.io", "certificatesigningrequests"): (Declared("status.conditions", (_APPROVAL,)),),
+    GroupResource("batch", "cronjobs"): (DeclaredRules("spec.schedule", (required,)),),
+    GroupResource("certificates.k8s.io", "certificatesigningrequests"): (
+        DeclaredRules("status.conditions", (_APPROVAL,)),
+    ),
     GroupResource("discovery.k8s.io", "endpointslices"): (
-        Declared("addressType", (required, immutable, one_of(*_ADDRESS_TYPES))),
-        Declared("endpoints[].addresses", (required, at_most(100))),
+        DeclaredRules("addressType", (required, immutable, one_of(*_ADDRESS_TYPES))),
+        DeclaredRules("endpoints[].addresses", (required, at_most(100))),
     ),
     GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (
-        Declared("spec", (by_mode("type", "limited", Limited=required), by_mode("type", "exempt", Exempt=None))),
-        Declared("spec.type", (required,)),
-        Declared("spec.limited?.limitResponse", (by_mode("type", "queuing", Queue=required),)),
-        Declared("spec.limited?.limitResponse.type", (required,)),
+        DeclaredRules("spec", (by_mode("type", "limited", Limited=required), by_mode("type", "exempt", Exempt=None))),
+        DeclaredRules("spec.type", (required,)),
+        DeclaredRules("spec.limited?.limitResponse", (by_mode("type", "queuing", Queue=required),)),
+        DeclaredRules("spec.limited?.limitResponse.type", (required,)),
     ),
     GroupResource("networking.k8s.io", "ingressclasses"): (
-        Declared("spec.parameters?.kind", (required,)),
-        Declared("spec.parameters?.name", (required,)),
+        DeclaredRules("spec.parameters?.kind", (required,)),
+        DeclaredRules("spec.parameters?.name", (required,)),
     ),
     GroupResource("networking.k8s.io", "ipaddresses"): (
-        Declared("spec.parentRef?", (required, immutable)),
-        Declared("spec.parentRef?.resource", (required,)),
-        Declared("spec.parentRef?.name", (required,)),
+        DeclaredRules("spec.parentRef?", (required, immutable)),
+        DeclaredRules("spec.parentRef?.resource", (required,)),
+        DeclaredRules("spec.parentRef?.name", (required,)),
     ),
     GroupResource("networking.k8s.io", "networkpolicies"): (
-        Declared("spec.ingress[].from[].ipBlock?.cidr", (required,)),
-        Declared("spec.egress[].to[].ipBlock?.cidr", (required,)),
+        DeclaredRules("spec.ingress[].from[].ipBlock?.cidr", (required,)),
+        DeclaredRules("spec.egress[].to[].ipBlock?.cidr", (required,)),
     ),
     GroupResource("node.k8s.io", "runtimeclasses"): (
-        Declared("handler", (immutable, required, format_of(short_name))),
+        DeclaredRules("handler", (immutable, required, format_of(short_name))),
     ),
     GroupResource(_RBAC, "roles"): _ROLE,
     GroupResource(_RBAC, "clusterroles"): _ROLE,
     GroupResource(_RBAC, "rolebindings"): _ROLE_BINDING,
     GroupResource(_RBAC, "clusterrolebindings"): _ROLE_BINDING,
     GroupResource("storage.k8s.io", "storageclasses"): (
-        Declared("provisioner", (required, immutable)),
-        Declared("parameters", (immutable,)),
-        Declared("reclaimPolicy?", (immutable,)),
-        Declared("volumeBindingMode?", (immutable,)),
+        DeclaredRules("provisioner", (required, immutable)),
+        DeclaredRules("parameters", (immutable,)),
+        DeclaredRules("reclaimPolicy?", (immutable,)),
+        DeclaredRules("volumeBindingMode?", (immutable,)),
     ),
     GroupResource("storage.k8s.io", "volumeattachments"): (
-        Declared("spec", (immutable,)),
-        Declared("spec.attacher", (required, format_of(caseless_long_name), at_most_characters(63))),
+        DeclaredRules("spec", (immutable,)),
+        DeclaredRules("spec.attacher", (required, format_of(caseless_long_name), at_most_characters(63))),
     ),
     **DEVICE_RULES,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.kinds.unserved import reads_unserved
+from gateway.kinds.unserved_versions import reads_unserved
 from gateway.validation.field import go_quote
 
 SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'

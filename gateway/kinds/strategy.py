@@ -14,12 +14,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
 from gateway.jsontypes import JsonObject
-from gateway.kinds.recurring import Templates
+from gateway.kinds.spec_templates import SpecTemplates
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 
 if TYPE_CHECKING:
-    from gateway.validation.declared import Declared
+    from gateway.validation.declared_rules import DeclaredRules
 
 _R = TypeVar("_R")
 
@@ -96,7 +96,7 @@ class Strategy:
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that a field manager cannot own here: (("status",),)
     standard_finalizers: bool = True  # whether a finalizer without a domain must be one of Kubernetes' own
     metadata_last: bool = False  # whether a new object's metadata is validated only if there are no other errors
-    declared: tuple[Declared, ...] = ()  # rules that are checked after `validate` and `validate_update`
+    declared: tuple[DeclaredRules, ...] = ()  # rules that are checked after `validate` and `validate_update`
     tells_once: bool = False  # whether an error that is found twice is reported once
     rechecks_metadata: bool = True  # whether an update's metadata is validated twice, and its errors are reported twice
     grants_rights: bool = False  # whether a user can grant only the rights that the user has (RBAC escalation)
@@ -111,7 +111,7 @@ class Strategy:
     allocation: Allocation | None = None
     # for a kind of which many objects have the same spec: sets the defaults of all but the spec, in place
     default_others: Callable[[JsonObject], None] | None = None
-    templates: Templates | None = field(init=False, compare=False)  # the specs that recur; of this strategy alone
+    templates: SpecTemplates | None = field(init=False, compare=False)  # the specs that recur; of this strategy alone
     in_its_own_namespace: bool = False  # whether the namespace of a request is the object's name (Namespace)
 
     refuse_creation: str = ""  # why objects cannot be created; "" if they can
@@ -126,5 +126,5 @@ class Strategy:
     returns_deleted: bool = False  # whether a delete answers with the deleted object, and not with a Status
 
     def __post_init__(self) -> None:
-        templates = None if self.default_others is None else Templates(self.default_others)
+        templates = None if self.default_others is None else SpecTemplates(self.default_others)
         object.__setattr__(self, "templates", templates)

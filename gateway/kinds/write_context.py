@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
+from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_GATES
 from gateway.validation.field import FieldError

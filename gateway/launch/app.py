@@ -13,17 +13,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
-from gateway.endpoints.table import Endpoints
-from gateway.flowcontrol.limiting import FlowControl
-from gateway.http.sending import Send
+from gateway.endpoints.table import EndpointTable
+from gateway.flowcontrol.limiter import FlowControl
+from gateway.http.send import Send
 from gateway.launch.background import LEAVE, Background, come_before
 from gateway.launch.errors import CannotServe
+from gateway.launch.etcd_check import check_etcd, filled, loaded
 from gateway.launch.patient import said
-from gateway.launch.reaching import check_etcd, filled, loaded
 from gateway.launch.roles import Roles
 from gateway.memory import keep_trimmed
 from gateway.observability.metrics import follow
-from gateway.observability.siblings import Siblings
+from gateway.observability.siblings import SiblingProcesses
 from gateway.observability.sizes import keep_told
 from gateway.operations.application import Operational
 from gateway.requests.context import Receive, Scope
@@ -52,7 +52,7 @@ class App:
         gateway: Gateway,
         handler: Answering,
         operational: Operational,
-        siblings: Siblings,
+        siblings: SiblingProcesses,
         planes: ControlPlanes | None = None,
     ) -> None:
         """`handler` answers HTTP requests; `siblings` finds the other processes of this server (--workers)."""
@@ -155,7 +155,7 @@ class App:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: Siblings) -> None:
+async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: SiblingProcesses) -> None:
     """Runs the aggregation layer once requests are answered. Only one of the `siblings` checks the availability of
     APIServices.
     """
@@ -186,7 +186,7 @@ async def _start(gateway: Gateway, background: Background, needed: Sequence[Data
         await gateway.definitions.ready.wait()
 
 
-async def _furnish(endpoints: Endpoints, make: Callable[[Endpoints], Awaitable[None]]) -> None:
+async def _furnish(endpoints: EndpointTable, make: Callable[[EndpointTable], Awaitable[None]]) -> None:
     """Calls `make`, which creates bootstrap objects. If etcd is full (NOSPACE), the start goes on without them.
 
     Reads and deletions are then served, /readyz reports the problem, and the missing objects are created later
@@ -265,7 +265,7 @@ def _needed(gateway: Gateway) -> list[Database]:
     """The etcds that a start waits for."""
     if not gateway.services.apart:
         return [gateway.services.database]
-    from gateway.launch.placing import first_needed
+    from gateway.launch.etcd_placement import first_needed
 
     return first_needed(gateway.services)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.aggregation.running import AGGREGATION_HOOKS, Aggregation
+from gateway.aggregation.aggregation import AGGREGATION_HOOKS, Aggregation
 from gateway.customresources.definitions import Definitions
 from gateway.requests.parts import Gateway
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import partial
 
 from gateway.access.authentication import Authenticator
-from gateway.clusters.answering import with_clusters
 from gateway.clusters.awake import Answering, Means
+from gateway.clusters.dispatch import with_clusters
 from gateway.clusters.for_tests import ForTests
 from gateway.clusters.operations import OwnOperations
-from gateway.clusters.reconciling import Reconciler, install
+from gateway.clusters.reconciler import Reconciler, install
 from gateway.clusters.table import Table
 from gateway.kinds.registry import Registry
 from gateway.launch.background import Background, come_before

@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gateway.access.following import Following
-from gateway.launch.hanging import keep_beating
+from gateway.access.file_reload import Following
+from gateway.launch.pulse import keep_beating
 from gateway.launch.upkeep import kept_up
 from gateway.launch.wiring import encryption_of
 from gateway.memory import keep_trimmed, settle_collector
 from gateway.observability import process
-from gateway.observability.siblings import Siblings
+from gateway.observability.siblings import SiblingProcesses
 from gateway.observability.watchdog import keep_watch
 from gateway.settings.config import Settings
 from gateway.settings.release import chosen_release
@@ -50,7 +50,7 @@ async def feed(settings: Settings, listener: socket.socket, siblings: Path, beat
     runs: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "memory": partial(_settle, source),
         "files": partial(files.run, stopping),
-        "siblings": Siblings(siblings).run,
+        "siblings": SiblingProcesses(siblings).run,
         "watchdog": partial(keep_watch, source.ready),
         "pulse": partial(keep_beating, beat),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from gateway.credentials.certificates import Certificates, ensure_certificates
+from gateway.credentials.certificates import CertificateFiles, ensure_certificates
 from gateway.credentials.front_proxy import ensure_front_proxy
 from gateway.launch.errors import LaunchError
 from gateway.launch.ports import ANY_ADDRESS
@@ -13,7 +13,7 @@ from gateway.launch.preflight import identity_secret
 from gateway.settings.config import Settings
 
 
-def identity_of(settings: Settings, advertised: str) -> tuple[Certificates, str]:
+def identity_of(settings: Settings, advertised: str) -> tuple[CertificateFiles, str]:
     """The serving certificate, given by flags or generated, and the administrator's token ("" if none is needed).
 
     Missing files are created in --cert-dir. `advertised` is the value of --advertise-address before it was resolved.
@@ -27,7 +27,7 @@ def identity_of(settings: Settings, advertised: str) -> tuple[Certificates, str]
         except IdentityError as error:
             raise LaunchError(str(error)) from None
     if settings.tls_cert_file and settings.tls_private_key_file:
-        made = Certificates(settings.tls_cert_file, settings.tls_cert_file, settings.tls_private_key_file)
+        made = CertificateFiles(settings.tls_cert_file, settings.tls_cert_file, settings.tls_private_key_file)
     else:
         external = urlsplit(settings.kubeconfig_server).hostname or ""
         names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}

@@ -20,23 +20,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from apiserver_gateway.throwaway import move_in, remove
-from gateway.credentials.certificates import Certificates, context_of, wrong_dates
+from gateway.credentials.certificates import CertificateFiles, context_of, wrong_dates
 from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
-from gateway.launch.announcing import said_of, say_start
 from gateway.launch.descriptors import raise_descriptor_limit, write_no_core_files
 from gateway.launch.errors import LaunchError, ToldToStop
-from gateway.launch.forked import Forked
+from gateway.launch.forked_call import ForkedCall
 from gateway.launch.identity import identity_of
-from gateway.launch.notifying import READY, notify
 from gateway.launch.patient import LOG_INTERVAL, still_waiting
 from gateway.launch.preflight import check_files, resolved
-from gateway.launch.stopping import StopGuard
+from gateway.launch.service_notification import READY, notify
+from gateway.launch.start_lines import said_of, say_start
+from gateway.launch.stop_guard import StopGuard
 from gateway.observability import logs
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
-    from gateway.launch.feeding import Feeding
+    from gateway.launch.feeder_socket import Feeding
     from gateway.launch.ports import Listening
 
 logger = logging.getLogger("gateway")
@@ -46,7 +46,7 @@ Made = TypeVar("Made")
 _NO_STRANGERS = 0o022  # umask bits: group and others may never write the files of the server
 
 
-class Ending:
+class EndReason:
     """Why the server ends although nobody sent it a signal."""
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ def launch(
     guard = guard_of(patience, control, throw_away) if guarded and settings.workers == 1 else None
     if throw_away:
         move_in(Path(throw_away))
-    ending = Ending()
+    ending = EndReason()
     check_files(settings)
     say_start(settings)
     advertised = settings.advertise_address
     settings = replace(settings, advertise_address=resolved(advertised))
-    identity = Forked(lambda: identity_of(settings, advertised), () if control is None else (control,))
+    identity = ForkedCall(lambda: identity_of(settings, advertised), () if control is None else (control,))
     try:
         with ExitStack() as stack, identity:
             if control is not None:
@@ -157,12 +157,12 @@ def _run(
     guard: StopGuard | None,
 ) -> int:
     from gateway.launch.process import CannotServe, serve
-    from gateway.launch.workers import HOPELESS, Parent, Supervisor
+    from gateway.launch.workers import HOPELESS, ParentProcess, Supervisor
 
     if settings.workers > 1:
         from tempfile import TemporaryDirectory
 
-        def work(parent: Parent) -> int:
+        def work(parent: ParentProcess) -> int:
             with listening.another() as listener:
                 try:
                     feeder = None if feeding is None else feeding.path
@@ -192,13 +192,13 @@ def _run(
 
 
 def _feeding(settings: Settings, siblings: Path, stack: ExitStack) -> Feeding:
-    from gateway.launch.feeding import Feeding
+    from gateway.launch.feeder_socket import Feeding
 
     return stack.enter_context(Feeding(settings, siblings))
 
 
 def _prepared(
-    settings: Settings, identity: Forked[tuple[Certificates, str]], stack: ExitStack, ending: Ending
+    settings: Settings, identity: ForkedCall[tuple[CertificateFiles, str]], stack: ExitStack, ending: EndReason
 ) -> tuple[Settings, Listening, ssl.SSLContext, bytes]:
     """Prepares all that serving needs. Returns the settings with the real port, etcd's endpoint and the token, the
     bound socket, the TLS context, and the CA certificate in PEM. Raises LaunchError.
@@ -233,7 +233,7 @@ def _prepared(
     return settings, listening, context, ca
 
 
-def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor, ending: Ending) -> Future[str]:
+def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor, ending: EndReason) -> Future[str]:
     """Starts an etcd in a thread, and starts it again whenever it ends. The result of the future is its endpoint."""
     from storage.embedded import EmbeddedEtcd, EmbeddedEtcdError, Supervised
 
@@ -256,13 +256,13 @@ def _started_etcd(settings: Settings, stack: ExitStack, pool: ThreadPoolExecutor
 BESIDE = {"etcd": "the embedded etcd to start", "--cert-dir": "keys and certificates"}
 
 
-def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = None, waits_for: str = "") -> Made:
+def _result(begun: Future[Made] | ForkedCall[Made], what: str, place: Path | None = None, waits_for: str = "") -> Made:
     """The result of work in another thread or process. Logs every few seconds what the start waits for: `waits_for`, or
     the text of BESIDE for `what`. `what` and `place` begin the message of a LaunchError, which replaces OSError and
     ValueError.
     """
     since = time.monotonic()
-    while not (begun.wait(LOG_INTERVAL) if isinstance(begun, Forked) else wait([begun], LOG_INTERVAL).done):
+    while not (begun.wait(LOG_INTERVAL) if isinstance(begun, ForkedCall) else wait([begun], LOG_INTERVAL).done):
         still_waiting(waits_for or BESIDE[what], time.monotonic() - since)
     try:
         return begun.result()
@@ -272,7 +272,7 @@ def _result(begun: Future[Made] | Forked[Made], what: str, place: Path | None = 
         raise LaunchError(f"{what}: {' '.join(str(error).split())}") from None
 
 
-def _announcement(settings: Settings, ca: bytes, control: int | None, ending: Ending) -> Callable[[], None]:
+def _announcement(settings: Settings, ca: bytes, control: int | None, ending: EndReason) -> Callable[[], None]:
     """A function to call once requests are answered. It writes the kubeconfig, logs "ready", and notifies the service
     manager and the process at the other end of `control`.
     """
@@ -310,7 +310,7 @@ def _say_what_to_type(settings: Settings, kubeconfig: Path) -> None:
     )
 
 
-def _stop_with(control: int, ending: Ending) -> None:
+def _stop_with(control: int, ending: EndReason) -> None:
     """Waits until the starter closes its end of the socket, then stops this process."""
     # OSError: the connection is reset if the starter closes its end before it has read everything
     with socket.socket(fileno=os.dup(control)) as ours, suppress(OSError):

@@ -33,7 +33,7 @@ def check_files(settings: Settings, *, touch: bool = True) -> None:
     _check_apis(settings)
     with _wrong("--cluster-signing-cert-file", settings.cluster_signing_cert_file):
         if settings.cluster_signing_cert_file and settings.cluster_signing_key_file:
-            from gateway.access.signing import read_authority
+            from gateway.access.signing_authority import read_authority
 
             read_authority(settings.cluster_signing_cert_file, settings.cluster_signing_key_file)
     with _wrong("--identity-key-file", settings.identity_key_file):
@@ -69,7 +69,7 @@ def _check_keys(settings: Settings) -> None:
 def _check_apis(settings: Settings) -> None:
     if settings.etcd_servers_overrides:
         from gateway.kinds.builtin import builtin_registry
-        from gateway.launch.placing import servers_apart
+        from gateway.launch.etcd_placement import servers_apart
         from gateway.settings.release import chosen_release
 
         servers_apart(settings, builtin_registry(release=chosen_release(settings, gates=False)))

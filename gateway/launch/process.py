@@ -20,22 +20,22 @@ from typing import TYPE_CHECKING
 import uvloop
 
 from gateway.http import engine
-from gateway.http.accepting import Acceptor
+from gateway.http.acceptor import Acceptor
 from gateway.http.framing import Framing
-from gateway.http.limits import Farewell, Heads, Limits
+from gateway.http.limits import Farewell, Heads, HttpLimits
 from gateway.http.protocol import Protocol
-from gateway.launch.accepting import accept
 from gateway.launch.app import App
 from gateway.launch.errors import CannotServe
-from gateway.launch.notifying import STOPPING, notify
+from gateway.launch.listener import accept
+from gateway.launch.service_notification import STOPPING, notify
 from gateway.launch.wiring import app_of
 from gateway.memory import settle_collector, settle_malloc
 from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
-    from gateway.launch.stopping import StopGuard
+    from gateway.launch.stop_guard import StopGuard
 
-__all__ = ["CannotServe", "Server", "configuration", "milliseconds_since_start", "serve"]
+__all__ = ["CannotServe", "ServerProcess", "configuration", "milliseconds_since_start", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ SWITCH = (
 RECURSION = 3000  # enough for values as deep as `gateway.jsontypes.MAX_DEPTH`; a stack of 8 MB allows several times it
 
 
-class Server(engine.Server):
+class ServerProcess(engine.Server):
     """uvicorn's server with three changes: it accepts connections itself, and already during the start; it reports when
     it is ready; and it ends watches as soon as it is told to stop. To be made on its event loop.
     """
@@ -108,7 +108,7 @@ class Server(engine.Server):
             await self.on_tick(0)
             await asyncio.sleep(1)
 
-    def _protocol(self, limits: Limits, lost: Callable[[], None]) -> Protocol:
+    def _protocol(self, limits: HttpLimits, lost: Callable[[], None]) -> Protocol:
         state = self.server_state, self.lifespan.state
         made = Protocol(
             self.config,
@@ -126,7 +126,7 @@ class Server(engine.Server):
         """Like uvicorn's, but a stop wakes it. uvicorn's own checks for a stop every tenth of a second."""
         beating = None
         if self._beat is not None:
-            from gateway.launch.hanging import keep_beating
+            from gateway.launch.pulse import keep_beating
 
             beating = self._loop.create_task(keep_beating(self._beat), name="pulse")
         counter = 0
@@ -266,7 +266,7 @@ async def _serve(
         app = make()
     except (OSError, ValueError) as error:
         raise CannotServe(str(error), passing=False) from error
-    server = Server(app, configuration(app, context), ready, guard, beat, others)
+    server = ServerProcess(app, configuration(app, context), ready, guard, beat, others)
     with suppress(SystemExit):  # uvicorn's way to say that the application did not start
         await server.serve(sockets=[listener])
     if server.started:

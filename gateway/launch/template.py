@@ -37,7 +37,7 @@ from gateway.launch.descriptors import raise_descriptor_limit, write_no_core_fil
 from gateway.launch.errors import LaunchError
 from gateway.launch.identity import identity_of
 from gateway.launch.launch import end_early, guard_of, launch
-from gateway.launch.stopping import StopGuard
+from gateway.launch.stop_guard import StopGuard
 from gateway.observability import logs
 from gateway.settings.command_line import read_flags, settings_of
 from gateway.settings.config import InvalidSettings, Settings
@@ -76,7 +76,7 @@ PACKAGES = (  # packages; servers import their modules soon after they are ready
 )
 
 
-class Template:
+class ServerTemplate:
     """Forks servers. To be made in a process without threads, as these do not survive a fork."""
 
     def __init__(
@@ -229,7 +229,7 @@ def _run(settings: Settings, control: int, directory: Path) -> int:
         endpoint = _prepare(settings, stack)
         with contextlib.suppress(BrokenPipeError):  # the starter has ended
             requests.send(f"{endpoint}\n".encode())
-        Template(requests, endpoint, _rest(), guard).run()
+        ServerTemplate(requests, endpoint, _rest(), guard).run()
     return 0
 
 

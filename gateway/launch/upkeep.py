@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from gateway.pieces import is_ending
-from storage.guarded import FAILURES
+from storage.guard import FAILURES
 
 logger = logging.getLogger(__name__)
 

@@ -16,40 +16,40 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Authenticator
-from gateway.access.following import Followed, Following
+from gateway.access.file_reload import Followed, Following
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.modes import Authorization
 from gateway.access.rbac.policy import GROUP as RBAC
 from gateway.access.rbac.policy import RbacPolicy, RbacResource
 from gateway.access.tokens import authenticator_of
 from gateway.admission.chain import PluginParts
-from gateway.admission.manifested import manifests_of
-from gateway.admission.matching import GROUP as ADMISSION
+from gateway.admission.manifest_files import manifests_of
+from gateway.admission.matcher import GROUP as ADMISSION
 from gateway.admission.plugins import configure
 from gateway.admission.policies.policies import Policies
 from gateway.admission.webhooks.files import hooks_of
 from gateway.admission.webhooks.sorts import AdmissionWebhooks
+from gateway.aggregation.aggregation import Aggregation
 from gateway.aggregation.availability import Availability
 from gateway.aggregation.contents import Contents
 from gateway.aggregation.delegation import Delegation
-from gateway.aggregation.described import Described
-from gateway.aggregation.discovered import Discovered
-from gateway.aggregation.following import FollowedObjects
+from gateway.aggregation.extension_discovery import ExtensionDiscovery
+from gateway.aggregation.extension_openapi import ExtensionOpenApi
+from gateway.aggregation.followed_objects import FollowedObjects
 from gateway.aggregation.objects import ObjectClient as ForeignObjects
 from gateway.aggregation.registration import Registration
-from gateway.aggregation.running import Aggregation
 from gateway.aggregation.services import GROUP as REGISTRATION
 from gateway.aggregation.services import RESOURCE as API_SERVICES
 from gateway.aggregation.services import ApiServices, GroupVersion
 from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS
-from gateway.controllers.running import Controllers
+from gateway.controllers.controllers import Controllers
 from gateway.credentials.front_proxy import front_proxy_identity
 from gateway.customresources.definitions import Definitions
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.endpoints.caches import Caches, deciding
 from gateway.endpoints.services import Services
-from gateway.endpoints.table import Endpoints
-from gateway.flowcontrol.limiting import FlowControl, Limiter
+from gateway.endpoints.table import EndpointTable
+from gateway.flowcontrol.limiter import FlowControl, Limiter
 from gateway.flowcontrol.modes import limiter_of
 from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
 from gateway.flowcontrol.objects import LEVELS, SCHEMAS
@@ -63,15 +63,15 @@ from gateway.kinds.service_objects import ServiceObjects
 from gateway.launch.app import Answering, App
 from gateway.launch.checks import checks_of
 from gateway.launch.kinds import registry_of
-from gateway.observability.siblings import Siblings
+from gateway.observability.siblings import SiblingProcesses
 from gateway.operations.application import Operational
 from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
-from gateway.quotas.charging import Charges
+from gateway.quotas.charges import Charges
 from gateway.requests.elsewhere import Operations
 from gateway.requests.handler import Handler
-from gateway.requests.interposed import Interposed
+from gateway.requests.interposed_stages import Interposed
 from gateway.requests.parts import Gateway
 from gateway.requests.stages import STARTING, while_starting
 from gateway.settings.config import Settings
@@ -79,13 +79,13 @@ from gateway.webhooks.client import Webhooks
 from gateway.writing.actor import Actor
 from gateway.writing.hooks import MANAGER, create_own, hooks_for
 from storage.database import Database, database_of
-from storage.following import Follower, follow
+from storage.followers import Follower, follow
 from storage.store import EtcdStore, Stores
 
 if TYPE_CHECKING:
     from gateway.access.nodes.graph import NodeGraph
-    from gateway.audit.auditing import Audit
-    from gateway.customresources.conversion import Webhook
+    from gateway.audit.audit import Audit
+    from gateway.customresources.conversion import ConversionWebhook
     from gateway.encryption.encryption import Encryption
     from gateway.tracing.tracer import Tracer
 
@@ -98,7 +98,7 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     With --workers, the processes find each other in the directory `siblings`. With --shared-cache, `feeder` is the
     socket of the process that reads etcd for all. Raises OSError or ValueError for a file that cannot be used.
     """
-    gateway, beside = gateway_of(settings, feeder), Siblings(siblings)
+    gateway, beside = gateway_of(settings, feeder), SiblingProcesses(siblings)
     operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, checks_of(gateway))
     gateway.interposed.put(STARTING, while_starting(gateway, operational))
     handler: Answering = Handler(gateway, operational)
@@ -139,7 +139,7 @@ def gateway_of(settings: Settings, feeder: Path | None = None, on: On | None = N
     state = _state(settings, registry, feeder, database)
     servers = _servers(settings, state, client)
     services = _services(settings, registry, state, servers, on[2] if on else _audit(settings))
-    endpoints = Endpoints(registry, state.caches, services, hooks_for, create_own)
+    endpoints = EndpointTable(registry, state.caches, services, hooks_for, create_own)
     discovery = Discovery(registry, _address(settings), services.media, servers.discovered)
     endpoints.on_change(discovery.refresh)
     servers.discovered.on_change(discovery.refresh)
@@ -186,7 +186,7 @@ def _state(settings: Settings, registry: Registry, feeder: Path | None, database
         database = database_of(settings.etcd(), root, encryption, feeder, deciding(registry, root))
     apart: dict[str, Database] = {}
     if settings.etcd_servers_overrides:
-        from gateway.launch.placing import databases_apart
+        from gateway.launch.etcd_placement import databases_apart
 
         apart = databases_apart(settings, registry, root, encryption)
     caches = Caches(registry, database.cache, database.client, {each: apart[each].cache for each in apart})
@@ -204,7 +204,7 @@ class _Servers:
     addresses: ServiceAddresses
     identity: ClientIdentity  # the client certificate shown to extension API servers
     api_services: ApiServices
-    discovered: Discovered
+    discovered: ExtensionDiscovery
     foreign: ForeignObjects
     followed: FollowedObjects
 
@@ -213,14 +213,14 @@ def _servers(settings: Settings, state: _State, client: Client) -> _Servers:
     objects, api_services = ServiceObjects(state.objects), ApiServices()
     addresses = ServiceAddresses(objects.service, objects.endpoint_slices, settings.enable_aggregator_routing)
     identity = front_proxy_identity(settings)
-    discovered = Discovered(api_services, client, addresses, identity, state.registry.release.gates.enabled)
+    discovered = ExtensionDiscovery(api_services, client, addresses, identity, state.registry.release.gates.enabled)
     state.follow(api_services.known, (REGISTRATION, "v1", API_SERVICES))
     foreign = ForeignObjects(api_services, client, addresses, identity)
     followed = FollowedObjects(api_services, discovered, foreign)
     return _Servers(client, objects, addresses, identity, api_services, discovered, foreign, followed)
 
 
-def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints, definitions: Definitions) -> Aggregation:
+def _aggregation(state: _State, servers: _Servers, endpoints: EndpointTable, definitions: Definitions) -> Aggregation:
     actor = Actor(endpoints, ITSELF, manager=MANAGER)
     known, client, addresses, identity = servers.api_services, servers.client, servers.addresses, servers.identity
     registration = Registration(known, endpoints.registry, actor, definitions)
@@ -228,7 +228,7 @@ def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints, definit
         known,
         Delegation(known, client, addresses, identity),
         servers.discovered,
-        Described(known, client, addresses, identity),
+        ExtensionOpenApi(known, client, addresses, identity),
         Availability(known, servers.objects, addresses, client, identity, actor, state.registry.release.gates.enabled),
         registration,
     )
@@ -238,7 +238,7 @@ def _aggregation(state: _State, servers: _Servers, endpoints: Endpoints, definit
     return aggregation
 
 
-def _tell_of_groups(services: ApiServices, endpoints: Endpoints) -> None:
+def _tell_of_groups(services: ApiServices, endpoints: EndpointTable) -> None:
     """Makes endpoints drop cached routes when a group version moves to an extension server, or back to this one."""
     served = set[GroupVersion]()
 
@@ -358,7 +358,7 @@ def _address(settings: Settings) -> str:
     return f"{host}:{settings.secure_port}"
 
 
-def _converter(webhooks: Webhooks, definition: JsonObject) -> Webhook | None:
+def _converter(webhooks: Webhooks, definition: JsonObject) -> ConversionWebhook | None:
     """The conversion webhook of a CustomResourceDefinition, None if it has none."""
     from gateway.customresources.conversion import webhook_of
 
@@ -395,6 +395,6 @@ def _audit(settings: Settings) -> Audit | None:
     """The audit log; None without --audit-policy-file."""
     if settings.audit_policy_file is None:
         return None
-    from gateway.audit.auditing import audit_of
+    from gateway.audit.audit import audit_of
 
     return audit_of(settings)

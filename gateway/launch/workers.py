@@ -1,7 +1,7 @@
 """--workers N: N server processes on one port, supervised by their parent.
 
 Each worker binds the port itself (SO_REUSEPORT, so that the kernel spreads connections evenly). The parent holds the
-address without listening. It replaces a worker that has ended, and kills and replaces one that hangs (hanging.py).
+address without listening. It replaces a worker that has ended, and kills and replaces one that hangs (pulse.py).
 Workers end when their parent has ended, even if it was killed. With --shared-cache the parent supervises one more
 process, the feeder, in the same way.
 """
@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gateway.launch import hanging
+from gateway.launch import pulse as pulse_module
 from gateway.launch.patient import LOG_INTERVAL, still_waiting
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGCHLD)
 
 
 @dataclass(frozen=True, slots=True)
-class Parent:
+class ParentProcess:
     """The functions by which a child informs its parent: `ready` once, and `beat` while its event loop runs.
 
     `others` says that other workers were ready before this one was started. They take the connections until this worker
@@ -42,7 +42,7 @@ class Parent:
     others: bool
 
 
-Work = Callable[[Parent], int]
+Work = Callable[[ParentProcess], int]
 """The work of a child process; returns the exit status."""
 
 
@@ -52,7 +52,7 @@ class _Process:
 
     work: Work
     began: float = field(default_factory=time.monotonic)
-    pulse: hanging.Pulse = field(default_factory=hanging.Pulse)
+    pulse: pulse_module.Pulse = field(default_factory=pulse_module.Pulse)
 
 
 class Supervisor:
@@ -86,7 +86,7 @@ class Supervisor:
             self._start(self._work)
         waiting, began = self._workers, time.monotonic()
         while True:
-            patience = min(LOG_INTERVAL, hanging.LOOK) if waiting else hanging.LOOK
+            patience = min(LOG_INTERVAL, pulse_module.LOOK) if waiting else pulse_module.LOOK
             readable, _, _ = select.select([self._ready, self._woken], [], [], patience)
             self._kill_hanging()
             if not readable and waiting:
@@ -123,7 +123,7 @@ class Supervisor:
     def _kill_hanging(self) -> None:
         """Every LOOK seconds: kills processes that hang. They are replaced like any that ends."""
         now = time.monotonic()
-        if now - self._looked < hanging.LOOK:
+        if now - self._looked < pulse_module.LOOK:
             return
         self._looked = now
         for pid, process in self._started.items():
@@ -168,7 +168,7 @@ class Supervisor:
                 signal.signal(sig, signal.SIG_DFL)
             os.close(self._held_by_parent)
             threading.Thread(target=self._end_with_parent, name="parent-watch", daemon=True).start()
-            status = work(Parent(self._say_ready, process.pulse.beat, self._announced))
+            status = work(ParentProcess(self._say_ready, process.pulse.beat, self._announced))
         except KeyboardInterrupt:
             status = 0
         except BaseException:

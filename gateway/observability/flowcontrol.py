@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from gateway.flowcontrol.configuration import Configuration
+from gateway.flowcontrol.configuration import FlowConfiguration
 from gateway.flowcontrol.level import Cause, PriorityLevel
-from gateway.flowcontrol.limiting import FlowControl, Limiter
+from gateway.flowcontrol.limiter import FlowControl, Limiter
 from storage.instruments import ALPHA, BETA, counter, gauge
 from storage.instruments.families import Labels
 
@@ -77,7 +77,7 @@ def follow(limiter: Limiter) -> None:
 
 
 def _reader(
-    configuration: Configuration, value_of: Callable[[PriorityLevel], float]
+    configuration: FlowConfiguration, value_of: Callable[[PriorityLevel], float]
 ) -> Callable[[], Mapping[Labels, float]]:
     return lambda: {(name,): value_of(level) for name, level in configuration.levels.items()}
 

@@ -40,7 +40,7 @@ class Unhealthy(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class HealthReport:
     """The result of the checks of one endpoint: the text of the answer, and the reasons of failures by check."""
 
     healthy: bool
@@ -53,7 +53,7 @@ def group_of(name: str) -> str:
     return _OVERRIDE.sub(r"\1\2", name)
 
 
-async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[str], verbose: bool) -> Report:
+async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[str], verbose: bool) -> HealthReport:
     """Runs the checks that `given` does not exclude (the query parameter `exclude`), in parallel, as some of them wait.
 
     If a check fails, the text is verbose, without the reasons.
@@ -78,8 +78,8 @@ async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[s
         quoted = ",".join(f'"{name}"' for name in unknown)
         lines.append(f"warn: some health checks cannot be excluded: no matches for {quoted}\n")
     if failures:
-        return Report(False, f"{''.join(lines)}{endpoint} check failed\n", failures)
-    return Report(True, f"{''.join(lines)}{endpoint} check passed\n" if verbose else "ok", failures)
+        return HealthReport(False, f"{''.join(lines)}{endpoint} check failed\n", failures)
+    return HealthReport(True, f"{''.join(lines)}{endpoint} check passed\n" if verbose else "ok", failures)
 
 
 async def _failure(check: Check) -> str | None:

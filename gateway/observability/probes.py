@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any
 
 from gateway.http.exchange import TEXT_TYPE, Response, parse_query
-from gateway.http.sending import Send
+from gateway.http.send import Send
 from gateway.observability import health
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND

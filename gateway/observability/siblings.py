@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from gateway.http.thread_pool import beside
-from storage.instruments.snapshot import Sample, Snapshot, snapshots, together
+from storage.instruments.snapshot import FamilySnapshot, Sample, snapshots, together
 
 logger = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _ANSWER_TIMEOUT = 2.0  # seconds that another process has for its answer
 _MOST = 256 << 20  # the most bytes of an answer
 
 
-class Siblings:
+class SiblingProcesses:
     """The processes that have sockets in one directory. With None for the directory, there are no other processes."""
 
     def __init__(self, directory: Path | None) -> None:
@@ -47,7 +47,7 @@ class Siblings:
             await writer.drain()
             writer.close()
 
-    async def all(self) -> list[Snapshot]:
+    async def all(self) -> list[FamilySnapshot]:
         """The values of all processes together, without those of a process that does not answer in time."""
         own = await beside(snapshots)
         if self.directory is None:
@@ -77,7 +77,7 @@ def _forget(path: Path) -> None:
         path.unlink()
 
 
-def _read(told: bytes) -> Sequence[Snapshot]:
+def _read(told: bytes) -> Sequence[FamilySnapshot]:
     found = []
     for family in orjson.loads(told or b"[]"):
         samples = [
@@ -90,5 +90,5 @@ def _read(told: bytes) -> Sequence[Snapshot]:
             for each in family.pop("samples")
         ]
         family["labels"], family["bounds"] = tuple(family["labels"]), tuple(family["bounds"])
-        found.append(Snapshot(**family, samples=samples))
+        found.append(FamilySnapshot(**family, samples=samples))
     return found

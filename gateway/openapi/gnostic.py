@@ -26,7 +26,7 @@ PROTOBUF_BEFORE = (
 Write = Callable[[Any], bytes]  # a JSON value -> its encoding, with its length prefix if it has one
 
 
-class Field(NamedTuple):
+class MessageField(NamedTuple):
     """A field of a message; `how` is "repeated", "oneof" or ""."""
 
     name: str
@@ -40,7 +40,7 @@ class Gnostic:
 
     def __init__(self, version: int) -> None:
         facts = loads(Path(__file__).with_name(f"version{version}_messages.json").read_bytes())
-        self._messages = {name: [Field(*field) for field in fields] for name, fields in facts.items()}
+        self._messages = {name: [MessageField(*field) for field in fields] for name, fields in facts.items()}
         self._contents: dict[str, Write] = {}
         self._writers: dict[str, Write] = {"string": _string, "bool": _bool, "double": _double, "int64": _integer}
 
@@ -74,7 +74,7 @@ class Gnostic:
             return self._only(fields[0])
         return self._object(fields)
 
-    def _choice(self, fields: list[Field]) -> Write:
+    def _choice(self, fields: list[MessageField]) -> Write:
         alternatives = [(field, _start(field), self._writer(field.type)) for field in fields]
 
         def write(value: Any) -> bytes:
@@ -86,20 +86,20 @@ class Gnostic:
 
         return write
 
-    def _only(self, field: Field) -> Write:
+    def _only(self, field: MessageField) -> Write:
         """Encodes a message that wraps a list. In JSON, it may be a single value."""
         start, writer = _start(field), self._writer(field.type)
         return lambda value: b"".join(
             [start + writer(each) for each in (value if isinstance(value, list) else [value])]
         )
 
-    def _object(self, fields: list[Field]) -> Write:
+    def _object(self, fields: list[MessageField]) -> Write:
         known = frozenset(field.name for field in fields if not _is_named(field))
         extended = any(_is_extension(field) for field in fields)
         steps = [self._map(field, known, extended) if _is_named(field) else self._member(field) for field in fields]
         return lambda value: b"".join([step(value) for step in steps])
 
-    def _map(self, field: Field, known: frozenset[str], extended: bool) -> Write:
+    def _map(self, field: MessageField, known: frozenset[str], extended: bool) -> Write:
         """Encodes the members that are no fields as named values: either the extensions (x-…) or all others.
 
         `extended`: the message has a field for extensions.
@@ -113,7 +113,7 @@ class Gnostic:
             [start + writer({"name": key, "value": each}) for key, each in value.items() if belongs(key)]
         )
 
-    def _member(self, field: Field) -> Write:
+    def _member(self, field: MessageField) -> Write:
         start, writer, name = _start(field), self._writer(field.type), field.name
         if field.how == "repeated":
             return lambda value: b"".join([start + writer(each) for each in value.get(name) or ()])
@@ -128,7 +128,7 @@ def gnostic(version: int) -> Gnostic:
     return Gnostic(version)
 
 
-def _chosen(fields: list[Field], value: Any) -> Field | None:
+def _chosen(fields: list[MessageField], value: Any) -> MessageField | None:
     """The field of a oneof for a value; None if gnostic has no field for it."""
     by_type = {field.type: field for field in fields}
     match value:
@@ -153,15 +153,15 @@ def _chosen(fields: list[Field], value: Any) -> Field | None:
     return None
 
 
-def _message_of(fields: list[Field]) -> Field | None:
+def _message_of(fields: list[MessageField]) -> MessageField | None:
     return next((field for field in fields if field.type not in _SCALARS), None)
 
 
-def _is_named(field: Field) -> bool:
+def _is_named(field: MessageField) -> bool:
     return field.how == "repeated" and field.type.startswith("Named")
 
 
-def _is_extension(field: Field) -> bool:
+def _is_extension(field: MessageField) -> bool:
     return field.type == "NamedAny" and field.name != "additionalProperties"
 
 
@@ -169,7 +169,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def _start(field: Field) -> bytes:
+def _start(field: MessageField) -> bytes:
     return tag(field.number, _WIRE.get(field.type, 2))
 
 

@@ -40,7 +40,7 @@ class Part(NamedTuple):
     definitions: Named
 
 
-class Others(Protocol):
+class ExtensionDocuments(Protocol):
     """The documents of extension API servers."""
 
     def places(self, served: Collection[str]) -> Mapping[str, str]:

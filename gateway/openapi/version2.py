@@ -15,13 +15,13 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
 from gateway.openapi.gnostic import gnostic
-from gateway.openapi.merging import DEFINITIONS, KINDS, Merged
+from gateway.openapi.merge import DEFINITIONS, KINDS, Merged
 from gateway.openapi.meta_kinds import OF_ALL
-from gateway.openapi.others import Others
+from gateway.openapi.others import ExtensionDocuments
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of, types_of
 from gateway.openapi.version2_paths import version_2_paths
-from gateway.openapi.without_objects import Page, pages
+from gateway.openapi.without_objects import PlainPath, pages
 from gateway.schema.catalog import META
 
 Resources = tuple[Resource, ...]
@@ -70,7 +70,10 @@ class Version2:
         return {("", ""): tuple(built_in), **found}
 
     def document(
-        self, served: Mapping[tuple[str, str], Resources], protobuf: bool = False, others: Others | None = None
+        self,
+        served: Mapping[tuple[str, str], Resources],
+        protobuf: bool = False,
+        others: ExtensionDocuments | None = None,
     ) -> bytes:
         """The document as JSON or as an openapi.v2.Document. `served` is the result of `served()`.
 
@@ -87,7 +90,9 @@ class Version2:
             definitions |= merged.definitions
         return _joined(paths, definitions, protobuf, self._registry.release.minor)
 
-    def _merged(self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: Others) -> Merged:
+    def _merged(
+        self, served: Mapping[tuple[str, str], Resources], protobuf: bool, others: ExtensionDocuments
+    ) -> Merged:
         """The parts of extension API servers. To find conflicts, they are compared with the own definitions in JSON."""
         own = [self._part(place, resources, False) for place, resources in served.items()]
         merged = Merged(_gathered(own)[1], _as_protobuf if protobuf else _as_json)
@@ -153,7 +158,7 @@ def _by_name(content: Mapping[str, bytes]) -> Iterator[bytes]:
     return (content[name] for name in sorted(content))
 
 
-def _content(resources: Resources, others: Iterable[Page]) -> JsonObject:
+def _content(resources: Resources, others: Iterable[PlainPath]) -> JsonObject:
     """The paths and definitions of some resources, and of `others`, pages without resources.
 
     Definitions that custom kinds share with built-in ones are only in the part of the built-in ones.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gateway.kinds.registry import Registry
-from gateway.openapi.others import Others
+from gateway.openapi.others import ExtensionDocuments
 
 if TYPE_CHECKING:  # imported at the first request
     from gateway.openapi.version2 import Version2
@@ -39,7 +39,7 @@ class _Kept:
 class LatestVersion2:
     """The document of a registry."""
 
-    def __init__(self, registry: Registry, others: Others | None = None) -> None:
+    def __init__(self, registry: Registry, others: ExtensionDocuments | None = None) -> None:
         self._registry, self._others = registry, others
         self._changes = 0
         self._made: dict[bool, _Kept] = {}  # by whether it is protobuf; of the present state

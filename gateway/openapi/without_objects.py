@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
-from gateway.openapi.merging import KINDS
+from gateway.openapi.merge import KINDS
 from gateway.openapi.meta_kinds import CORE, kinds_of
 from gateway.openapi.paths import JSON_TYPES, content_of, words_of
 from gateway.openapi.schemas import schemas_of
@@ -20,7 +20,7 @@ _JSON = ("application/json",)
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PlainPath:
     """A path with the single operation GET. `type` is the name of the response's type, "" for text."""
 
     place: str
@@ -64,15 +64,15 @@ def _version() -> JsonObject:
 
 
 _ALWAYS = (
-    Page(".well-known/openid-configuration", "WellKnown", "getServiceAccountIssuerOpenIDConfiguration", _JSON),
-    Page("api", "core", "getCoreAPIVersions", JSON_TYPES, META + "APIVersions"),
-    Page("apis", "apis", "getAPIVersions", JSON_TYPES, META + "APIGroupList"),
-    Page("openid/v1/jwks", "openid", "getServiceAccountIssuerOpenIDKeyset", ("application/jwk-set+json",)),
-    Page("version", "version", "getCodeVersion", _JSON, _VERSION),
+    PlainPath(".well-known/openid-configuration", "WellKnown", "getServiceAccountIssuerOpenIDConfiguration", _JSON),
+    PlainPath("api", "core", "getCoreAPIVersions", JSON_TYPES, META + "APIVersions"),
+    PlainPath("apis", "apis", "getAPIVersions", JSON_TYPES, META + "APIGroupList"),
+    PlainPath("openid/v1/jwks", "openid", "getServiceAccountIssuerOpenIDKeyset", ("application/jwk-set+json",)),
+    PlainPath("version", "version", "getCodeVersion", _JSON, _VERSION),
 )
 
 
-def pages(registry: Registry) -> tuple[Page, ...]:
+def pages(registry: Registry) -> tuple[PlainPath, ...]:
     """All pages: the fixed ones, and one for each group that is not only of CustomResourceDefinitions."""
     return (*_ALWAYS, *(_of_group(group) for group in _built_in(registry)))
 
@@ -83,7 +83,7 @@ def _built_in(registry: Registry) -> Iterable[str]:
             yield group
 
 
-def _of_group(group: str) -> Page:
+def _of_group(group: str) -> PlainPath:
     words = words_of(group)
     tag = f"{words[0].lower()}{words[1:]}"
-    return Page(f"apis/{group}", tag, f"get{words}APIGroup", JSON_TYPES, META + "APIGroup")
+    return PlainPath(f"apis/{group}", tag, f"get{words}APIGroup", JSON_TYPES, META + "APIGroup")

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gateway.http.sending import Send
+from gateway.http.send import Send
 from gateway.observability.probes import Probes
-from gateway.observability.siblings import Siblings
+from gateway.observability.siblings import SiblingProcesses
 from gateway.requests.parts import Gateway
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ class Operational:
     """Answers health, version, metrics, OpenAPI and the rest that is not under /api and /apis; an ASGI application."""
 
     def __init__(
-        self, gateway: Gateway, siblings: Siblings, hooks: Sequence[str], checks: Mapping[str, Callable[[], str]]
+        self,
+        gateway: Gateway,
+        siblings: SiblingProcesses,
+        hooks: Sequence[str],
+        checks: Mapping[str, Callable[[], str]],
     ) -> None:
         """`hooks` are the names of the post-start hooks. `checks` are further health checks by name: each returns what
         is wrong, "" if it is healthy.
@@ -75,11 +79,11 @@ class Operational:
         return self._tests
 
     def _recorder(self) -> RecorderPages:
-        from gateway.trials.recorder import Recorder
+        from gateway.trials.recorder import FlightRecorder
         from gateway.trials.recorder_pages import RecorderPages
 
         if self._pages is None:
-            self._pages = RecorderPages(Recorder(self._gateway))
+            self._pages = RecorderPages(FlightRecorder(self._gateway))
         return self._pages
 
     def _paths(self) -> list[str]:

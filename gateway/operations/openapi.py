@@ -19,7 +19,7 @@ from gateway.jsontypes import loads
 from gateway.kinds.registry import Registry
 from gateway.openapi.documents import ROOT, Documents
 from gateway.openapi.gnostic import PROTOBUF, PROTOBUF_BEFORE, gnostic
-from gateway.openapi.others import Others
+from gateway.openapi.others import ExtensionDocuments
 from gateway.openapi.version2_latest import LatestVersion2
 from gateway.operations.conditions import dated, unmet
 from gateway.operations.framework import ANY_METHOD, APIRouter, Request, Response
@@ -33,7 +33,7 @@ _PASSED = ("accept", "if-none-match")
 
 
 def openapi(
-    registry: Registry, on_change: Callable[[Callable[[], None]], None], others: Others | None = None
+    registry: Registry, on_change: Callable[[Callable[[], None]], None], others: ExtensionDocuments | None = None
 ) -> APIRouter:
     """The router. Documents are made from `registry` at their first request, and again after each change.
 
@@ -50,7 +50,7 @@ def openapi(
 class _Answers:
     """Answers requests for the documents of both versions."""
 
-    def __init__(self, registry: Registry, others: Others | None) -> None:
+    def __init__(self, registry: Registry, others: ExtensionDocuments | None) -> None:
         self._registry, self._others = registry, others
         self._documents: list[Documents] = []  # empty, or one after the first request
         self._latest_2, self._changed = LatestVersion2(registry, others), time()

@@ -16,7 +16,7 @@ from gateway.http.exchange import TEXT_TYPE
 from gateway.http.thread_pool import beside
 from gateway.observability import flowcontrol, health
 from gateway.observability.process import began
-from gateway.observability.siblings import Siblings
+from gateway.observability.siblings import SiblingProcesses
 from gateway.operations.framework import ANY_METHOD, APIRouter, FastAPI, Request, Response
 from gateway.operations.openapi import openapi
 from gateway.operations.plain_services import add_service, refused
@@ -43,7 +43,7 @@ _DOCUMENTS = (
 _OF_PROCESS = ("/metrics", SLIS, "/statusz", "/flagz")
 
 
-def operations(gateway: Gateway, siblings: Siblings, paths: Callable[[], list[str]]) -> APIRouter:
+def operations(gateway: Gateway, siblings: SiblingProcesses, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` returns the paths of the other routes, for the list at /."""
     answers, router = _Answers(gateway, siblings, lambda: [*paths(), *_OF_PROCESS]), APIRouter()
     inside = (
@@ -94,7 +94,7 @@ def _add_documents(router: APIRouter, release: Release, settings: Settings, issu
 class _Answers:
     """Answers the requests of the routes."""
 
-    def __init__(self, gateway: Gateway, siblings: Siblings | None, paths: Callable[[], list[str]]) -> None:
+    def __init__(self, gateway: Gateway, siblings: SiblingProcesses | None, paths: Callable[[], list[str]]) -> None:
         self._gateway, self._siblings, self._paths = gateway, siblings, paths
 
     def issuer(self, request: Request) -> bytes:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from gateway.outbound.connection import PARTING, Connection, Head
+from gateway.outbound.connection import PARTING, OutboundConnection, ResponseHead
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
 from gateway.outbound.metrics import called
 from gateway.outbound.names import address_of, check_name
@@ -34,7 +34,7 @@ _DIAL, _HANDSHAKE = 30.0, 10.0  # seconds
 
 
 @dataclass(slots=True)
-class Answer:
+class Reply:
     """A whole answer; header names are in lower case."""
 
     status: int = 0
@@ -53,7 +53,7 @@ class Streamed:
     each header.
     """
 
-    def __init__(self, head: Head, connection: Connection, client: Client, to: Target) -> None:
+    def __init__(self, head: ResponseHead, connection: OutboundConnection, client: Client, to: Target) -> None:
         self.status, self.headers, self.first = head.status, head.headers, head.first
         self._connection, self._client, self._target = connection, client, to
         self._sending: asyncio.Task[None] | None = None
@@ -148,12 +148,12 @@ class Client:
         self._reaches = reaches  # decides which addresses may be called
         self._most_idle = most_idle
         self._altogether = _most_altogether() if altogether is None else altogether
-        self._idle: OrderedDict[Target, list[Connection]] = OrderedDict()  # the most recently used target is last
+        self._idle = OrderedDict[Target, list[OutboundConnection]]()  # the most recently used target is last
         self._waiting = 0  # idle connections of all targets
         self._places = places  # of proxied requests; made for the first of them
         self._expiry: asyncio.TimerHandle | None = None  # while any are idle: closes the first that has expired
 
-    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Answer:
+    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int = LARGEST) -> Reply:
         """Makes a call and returns the whole answer, of any status. Raises CallError, also after `timeout` seconds.
 
         An answer of more than `largest` bytes is an error. When the caller is cancelled, so is the call.
@@ -169,7 +169,7 @@ class Client:
             raise
         except TimeoutError:
             raise deadline_exceeded(cut=begun) from None
-        return Answer(streamed.status, streamed.headers, body)
+        return Reply(streamed.status, streamed.headers, body)
 
     def stream(self, target: Target, request: OutboundRequest, timeout: float | None = None) -> Awaitable[Streamed]:
         """Makes a call; the answer's head has to come within `timeout` s. The caller closes it. Raises CallError."""
@@ -225,25 +225,25 @@ class Client:
         finally:
             called(request.method, target.host, target.port, status, monotonic() - began)
 
-    async def _ask(self, connection: Connection, target: Target, request: OutboundRequest, head: bytes) -> Streamed:
+    async def _ask(self, by: OutboundConnection, target: Target, request: OutboundRequest, head: bytes) -> Streamed:
         sending: asyncio.Task[None] | None = None
         try:
             if isinstance(request.body, bytes):
-                connection.begin(request.method, head + request.body)
+                by.begin(request.method, head + request.body)
             else:
-                connection.begin(request.method, head)
-                sending = asyncio.ensure_future(_pour(connection, request.body, request.is_chunked))
-            found = await connection.head()
+                by.begin(request.method, head)
+                sending = asyncio.ensure_future(_pour(by, request.body, request.is_chunked))
+            found = await by.head()
         except BaseException:
             if sending is not None:
                 sending.cancel()
-            connection.close()
+            by.close()
             raise
-        streamed = Streamed(found, connection, self, target)
+        streamed = Streamed(found, by, self, target)
         streamed._sending = sending
         return streamed
 
-    async def _connect(self, target: Target, alone: bool) -> Connection:
+    async def _connect(self, target: Target, alone: bool) -> OutboundConnection:
         context = target.context
         try:
             async with asyncio.timeout(_DIAL):
@@ -260,7 +260,7 @@ class Client:
                 raise
         return connection
 
-    def _kept(self, target: Target) -> Connection | None:
+    def _kept(self, target: Target) -> OutboundConnection | None:
         """The most recently used idle connection to a target; None if there is none."""
         waiting = self._idle.get(target)
         while waiting:
@@ -272,7 +272,7 @@ class Client:
                 return connection
         return None
 
-    def release(self, target: Target, connection: Connection, keep: bool = True) -> None:
+    def release(self, target: Target, connection: OutboundConnection, keep: bool = True) -> None:
         """Takes back a connection after a call: keeps it for another call if possible, else closes it."""
         waiting = self._idle.get(target)
         if not keep or not connection.keepable or (waiting is not None and len(waiting) >= self._most_idle):
@@ -303,7 +303,7 @@ class Client:
 
     def _expire(self) -> None:
         """Closes the connections that were idle for `_IDLE` seconds."""
-        now, left = monotonic(), OrderedDict[Target, list[Connection]]()
+        now, left = monotonic(), OrderedDict[Target, list[OutboundConnection]]()
         for target, waiting in self._idle.items():
             kept = [each for each in waiting if now - each.since < _IDLE]
             for connection in waiting[: len(waiting) - len(kept)]:
@@ -322,13 +322,13 @@ def _most_altogether() -> int:
     return min(_MOST_IDLE_ALTOGETHER, descriptors // _SHARE) if descriptors > 0 else _MOST_IDLE_ALTOGETHER
 
 
-async def _opened_alone(target: Target, reaches: Reaches | None) -> Connection:
+async def _opened_alone(target: Target, reaches: Reaches | None) -> OutboundConnection:
     """A connection that may be upgraded. It is still read after a write has failed. Raises OSError, ValueError."""
     # imported here: most servers never need them
-    from gateway.outbound.secured import SecuredTransport
+    from gateway.outbound.secured_transport import SecuredTransport
     from gateway.outbound.sockets import SocketTransport, dialled
 
-    connection = Connection()
+    connection = OutboundConnection()
     plain = SocketTransport(await dialled(target.host or "localhost", target.port, reaches), connection)
     if target.context is not None:
         secured = SecuredTransport(plain, connection, target.context, target.name)
@@ -341,22 +341,22 @@ async def _opened_alone(target: Target, reaches: Reaches | None) -> Connection:
     return connection
 
 
-async def _opened(target: Target, reaches: Reaches | None) -> Connection:
+async def _opened(target: Target, reaches: Reaches | None) -> OutboundConnection:
     """Opens a connection. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
     if reaches is None:
-        plain, connection = await loop.create_connection(Connection, target.host or "localhost", target.port)
+        plain, connection = await loop.create_connection(OutboundConnection, target.host or "localhost", target.port)
     else:
         from gateway.outbound.sockets import dialled
 
         chosen = await dialled(target.host or "localhost", target.port, reaches)
-        plain, connection = await loop.create_connection(Connection, sock=chosen)
+        plain, connection = await loop.create_connection(OutboundConnection, sock=chosen)
     if target.context is not None:
         await _secure(plain, connection, target.context, target.name)
     return connection
 
 
-async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl.SSLContext, name: str) -> None:
+async def _secure(plain: asyncio.Transport, connection: OutboundConnection, context: ssl.SSLContext, name: str) -> None:
     """Starts TLS on a connection. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
     try:
@@ -376,7 +376,7 @@ async def _secure(plain: asyncio.Transport, connection: Connection, context: ssl
     connection.secured(secured)
 
 
-async def _pour(connection: Connection, body: AsyncIterator[bytes], chunked: bool) -> None:
+async def _pour(connection: OutboundConnection, body: AsyncIterator[bytes], chunked: bool) -> None:
     """Sends a body as it comes. If the body fails, it closes the connection: the server sees an incomplete body."""
     try:
         async for part in body:

@@ -23,7 +23,7 @@ _MUCH = 256 << 10  # unread bytes from which on reading from the socket pauses
 _PIECE = 16 << 10  # bytes that are parsed between two looks at the clock: they may be thousands of chunks
 
 
-class Head:
+class ResponseHead:
     """An answer's status and headers; header names are in lower case."""
 
     __slots__ = ("first", "headers", "status")
@@ -34,7 +34,7 @@ class Head:
         self.first: dict[bytes, bytes] = {}  # the first value of each header, once all headers have come
 
 
-class Connection(asyncio.Protocol):
+class OutboundConnection(asyncio.Protocol):
     """Writes requests and reads answers, one after the other; after an upgrade, bytes in both directions.
 
     `begin` starts an exchange, `head` waits for the answer's head, `read` for a part of its body.
@@ -63,8 +63,8 @@ class Connection(asyncio.Protocol):
 
     def _reset(self, method: str) -> None:
         self._bodiless = method == "HEAD"
-        self._head: Head | None = None
-        self._building = Head()
+        self._head: ResponseHead | None = None
+        self._building = ResponseHead()
         self._head_size = self._provisional = self._body = self._excess = 0
         self._has_length = self._complete = False
 
@@ -92,7 +92,7 @@ class Connection(asyncio.Protocol):
         if self.lost and not self.raw:
             raise self._error or CallError("write: broken pipe", reset=True)
 
-    async def head(self) -> Head:
+    async def head(self) -> ResponseHead:
         """Waits for the answer's head. Raises CallError."""
         while self._head is None:
             if self._error is not None:
@@ -317,7 +317,7 @@ class Connection(asyncio.Protocol):
             self._provisional += 1
             if self._provisional > _MOST_PROVISIONAL:
                 raise CallError("net/http: too many 1xx informational responses")
-            self._building = Head()
+            self._building = ResponseHead()
             self._has_length = False
             return
         self._building.status = status

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gateway.outbound.trust import Context, context_of
+from gateway.outbound.trust import TlsContext, context_of
 
 
 class ClientIdentity:
@@ -34,7 +34,7 @@ class ClientIdentity:
         self._trusted = self._authority.read_text() if self._authority is not None else ""
         self.changes += 1
 
-    def context(self, authorities: str = "", *, insecure: bool = False) -> Context:
+    def context(self, authorities: str = "", *, insecure: bool = False) -> TlsContext:
         """A TLS context that presents the certificate and trusts the CAs `authorities` (PEM); for "", the host's CAs.
 
         Raises OSError, ValueError.
@@ -44,7 +44,7 @@ class ClientIdentity:
         certificate, key = self._pair or (b"", b"")
         return context_of("" if insecure else authorities, certificate, key, insecure)
 
-    def of_kubelets(self, *, insecure: bool = False) -> Context:
+    def of_kubelets(self, *, insecure: bool = False) -> TlsContext:
         """A TLS context that trusts the CAs of the file; without a file, all servers, as in kube-apiserver."""
         if self._trusted is None:
             self.reload()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gateway.outbound.errors import CallError
 from gateway.outbound.target import Target
-from storage.instruments.timing import trace_headers
+from storage.instruments.trace import trace_headers
 
 Header = tuple[bytes, bytes]
 

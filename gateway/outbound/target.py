@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from gateway.outbound.trust import Context
+from gateway.outbound.trust import TlsContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Target:
 
     host: str
     port: int
-    context: Context | None = None
+    context: TlsContext | None = None
     server_name: str = ""
     authority: str = ""
     # computed once, because each call needs them
@@ -42,7 +42,7 @@ class Target:
         return self.server_name or self.host
 
 
-def target_of_url(url: str, context: Context | None) -> tuple[Target, str]:
+def target_of_url(url: str, context: TlsContext | None) -> tuple[Target, str]:
     """The server of a URL, and the path with the query; `context` is used only for https. Raises ValueError."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:

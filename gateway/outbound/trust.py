@@ -13,7 +13,7 @@ CONTEXT = 50_000  # bytes that a context takes beside its CAs
 _MOST_SESSIONS = 256  # server names whose session a context remembers
 
 
-class Context(ssl.SSLContext):
+class TlsContext(ssl.SSLContext):
     """A TLS client's context. The caller has to check the certificate's name (`gateway.outbound.names`)."""
 
     sessions: dict[str, ssl.SSLSession]
@@ -44,14 +44,14 @@ class Context(ssl.SSLContext):
         return self.verify_mode is ssl.CERT_REQUIRED
 
 
-def trusting(authorities: str, *, insecure: bool = False) -> Context:
+def trusting(authorities: str, *, insecure: bool = False) -> TlsContext:
     """A context that trusts the certificates `authorities` (PEM) and those that they signed; for "", the host's CAs.
 
     As in Go, each of them ends a chain, even if another CA signed it. So it may be the server's own certificate, which
     controller-runtime's envtest uses. With `insecure` it trusts all servers. Raises ValueError or ssl.SSLError for an
     invalid certificate.
     """
-    context = Context(ssl.PROTOCOL_TLS_CLIENT)
+    context = TlsContext(ssl.PROTOCOL_TLS_CLIENT)
     context.sessions = {}
     context.check_hostname = False
     if insecure:
@@ -74,10 +74,10 @@ def identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
         context.load_cert_chain(file.name, password=_no_password)
 
 
-_contexts: Recent[tuple[str, bytes, bytes, bool], Context] = Recent(256, 32 << 20, 8 << 20)
+_contexts: Recent[tuple[str, bytes, bytes, bool], TlsContext] = Recent(256, 32 << 20, 8 << 20)
 
 
-def context_of(authorities: str, certificate: bytes = b"", key: bytes = b"", insecure: bool = False) -> Context:
+def context_of(authorities: str, certificate: bytes = b"", key: bytes = b"", insecure: bool = False) -> TlsContext:
     """The context of `trusting` and `identify` for some CAs and a client certificate (PEM); cached by its arguments."""
     arguments = authorities, certificate, key, insecure
     if (found := _contexts.find(arguments)) is None:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from gateway.http import status
 from gateway.schema.integers import parse_int
 from gateway.schema.times import TimeError, canonical_time
-from gateway.subresources.connecting import flag
+from gateway.subresources.connect import flag
 from gateway.validation import field
 from gateway.validation.field import FieldError, go_quote
 

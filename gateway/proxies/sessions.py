@@ -19,10 +19,10 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
-from gateway.proxies import carried, channels
+from gateway.proxies import channels, portforward_tunnel
 from gateway.proxies.kubelets import Kubelet, kubelet_of
 from gateway.proxies.objects import container_of, pod_of
-from gateway.subresources.connecting import admit_connection
+from gateway.subresources.connect import admit_connection
 
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
 
@@ -90,8 +90,8 @@ async def _session(
     client = endpoint.services.outbound
     if options is not None and channels.is_wanted(request):
         return channels.session(request, client, kubelet, path, options)
-    if options is None and carried.is_wanted(request):
-        return await carried.session(request, client, kubelet.target, path)
+    if options is None and portforward_tunnel.is_wanted(request):
+        return await portforward_tunnel.session(request, client, kubelet.target, path)
     sent = headers.sent(request, upgrade=True)
     host = request.headers.get(b"host", b"").decode("latin-1")
     outbound = OutboundRequest(request.method, path, sent, authority=host, alone=True)

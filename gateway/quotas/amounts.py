@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from gateway.schema.quantity import Format, Quantity
+from gateway.schema.quantity import Quantity, SuffixFamily
 from gateway.validation.quantities import quantity_of
 
 Amounts = Mapping[str, Quantity]
@@ -31,7 +31,7 @@ def bounded(amount: Quantity) -> Quantity:
     if digits + amount.scale <= MOST_DIGITS:
         return amount
     most: int = 10**MOST_DIGITS
-    return Quantity(most if amount.unscaled >= 0 else -most, 0, Format.DECIMAL, large=True)
+    return Quantity(most if amount.unscaled >= 0 else -most, 0, SuffixFamily.DECIMAL, large=True)
 
 
 def plus(one: Amounts, other: Amounts) -> dict[str, Quantity]:

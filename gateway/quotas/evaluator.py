@@ -30,7 +30,7 @@ class Classes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class EvaluatedWrite:
     """A write as evaluators see it. Objects are in the storage version, ResourceClaims in resource.k8s.io/v1.
 
     `old` is None for a create.
@@ -88,7 +88,7 @@ class Evaluator:
     resource: str
     names: frozenset[str]
     usage: Callable[[JsonObject, Classes], Amounts]
-    handles: Callable[[Written], bool]
+    handles: Callable[[EvaluatedWrite], bool]
     more_names: Callable[[str, Classes], bool] = lambda name, classes: False
     has_to_say: Callable[[Iterable[str], JsonObject], str] = no_constraints
     in_scope: Callable[[ScopeSelector, JsonObject], bool] = no_scopes

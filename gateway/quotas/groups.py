@@ -26,11 +26,11 @@ from enum import Enum, auto
 
 from gateway.pieces import survive_async
 from gateway.quotas.amounts import ZERO, Amounts, plus, without_zeros
-from gateway.quotas.checking import Exceeded
+from gateway.quotas.charge_state import stands
+from gateway.quotas.check import Exceeded
 from gateway.quotas.known import Charged, KnownQuotas
 from gateway.quotas.marks import new_mark
 from gateway.quotas.quota import Quota
-from gateway.quotas.standing import stands
 from storage.change import Changed, Swapping
 from storage.errors import REFUSALS, BesideChanged, Conflict, StorageError
 from storage.protocol import Swap
@@ -71,7 +71,7 @@ class _Owed:
     amounts: Amounts
 
 
-class Line:
+class WriteQueue:
     """The writes of one namespace, in the order in which they came."""
 
     def __init__(self, known: KnownQuotas, namespace: str) -> None:

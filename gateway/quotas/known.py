@@ -9,12 +9,12 @@ from functools import cached_property
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.metadata import now_text
 from gateway.quotas.amounts import Amounts, written
-from gateway.quotas.checking import check
+from gateway.quotas.check import check
 from gateway.quotas.classes import Cached, CachedClasses
-from gateway.quotas.evaluator import Evaluator, Written
-from gateway.quotas.limited import Limited
-from gateway.quotas.owning import own
+from gateway.quotas.evaluator import EvaluatedWrite, Evaluator
+from gateway.quotas.limited_resources import Limited
 from gateway.quotas.quota import Quota, quota_of
+from gateway.quotas.status_ownership import own
 from storage.cache import ResourceCache
 from storage.entry import MARK, Entry
 from storage.errors import StoredObject
@@ -33,7 +33,7 @@ class Charged:
 
     namespace: str
     resource: bytes  # the prefix of its keys, below the root
-    write: Written
+    write: EvaluatedWrite
     evaluator: Evaluator
     limited: Sequence[Limited]
     refuse: Callable[[Exception], Exception]

@@ -16,7 +16,7 @@ class Quota:
     """A quota at one mod revision; it never changes. `hard` is that of the status, not that of the specification.
 
     `matched` caches, by group and resource, the names in `hard` that the evaluator counts. `owned` are names in `used`
-    that are known to have kube-apiserver as their only field manager (owning.py).
+    that are known to have kube-apiserver as their only field manager (status_ownership.py).
     """
 
     key: bytes

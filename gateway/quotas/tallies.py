@@ -19,7 +19,7 @@ from gateway.quotas.scopes import ScopeSelector
 from gateway.schema.quantity import Quantity
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
-from storage.guarded import guarded
+from storage.guard import guarded
 
 SLICE = 0.002  # seconds of work between turns of other tasks
 AT_ONCE = 16  # objects that are counted without a look at the time

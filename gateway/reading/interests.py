@@ -9,19 +9,19 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.reading.list_options import ListOptions
 from gateway.selectors import labels
-from storage.waking import By, Interest
+from storage.waiters import Interest, InterestKind
 
 
 def interest_of(endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Interest | None:
     """The narrowest interest: a key, else a field, a label, or a prefix (a namespace). None without an exact value."""
     narrowed = prefix != endpoint.cache.spec.prefix
     if options.name and (narrowed or not endpoint.resource.namespaced):
-        return Interest(By.KEY, "", prefix + options.name.encode())
+        return Interest(InterestKind.KEY, "", prefix + options.name.encode())
     if endpoint.versions.selects:
-        return Interest(By.PREFIX, "", prefix) if narrowed else None
+        return Interest(InterestKind.PREFIX, "", prefix) if narrowed else None
     if options.exact_field is not None:
-        return Interest(By.FIELD, *options.exact_field)
+        return Interest(InterestKind.FIELD, *options.exact_field)
     label = labels.exact_value(options.label_selector)
     if label is not None:
-        return Interest(By.LABEL, *label)
-    return Interest(By.PREFIX, "", prefix) if narrowed else None
+        return Interest(InterestKind.LABEL, *label)
+    return Interest(InterestKind.PREFIX, "", prefix) if narrowed else None

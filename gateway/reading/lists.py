@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 from gateway.encodings.encoder import Encoder, Lasting
 from gateway.encodings.list_meta import ListMeta
-from gateway.encodings.rendering_budget import Joined, Permit, Renderings
+from gateway.encodings.rendering_budget import JoinedItems, Permit, Renderings
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.time_slices import next_turn
@@ -44,7 +44,7 @@ async def answer_page(
     if _is_memorable(endpoint, encoder, page):
         query = (encoder, prefix, options.label_selector, options.field_selector, options.limit, entries[0].key)
         found = endpoint.cache.memo.get(query)
-        if isinstance(found, Joined) and found.entries == len(entries):
+        if isinstance(found, JoinedItems) and found.entries == len(entries):
             renderings.use(found)
             return _whole(encoder, meta, await _present_groups(found, encoder, entries), found)
     if len(entries) > MANY:
@@ -83,11 +83,11 @@ class _Body(list[bytes]):
     """The pieces of an answer. `joined` keeps their memory counted until they are sent."""
 
     __slots__ = ("joined",)
-    joined: Joined | None
+    joined: JoinedItems | None
 
 
 def _whole(
-    encoder: Encoder, meta: ListMeta, groups: Sequence[bytes], joined: Joined | None, count: int = 0
+    encoder: Encoder, meta: ListMeta, groups: Sequence[bytes], joined: JoinedItems | None, count: int = 0
 ) -> Response:
     """The answer of all groups of items; `count` is their number if there is no `joined`."""
     body = _Body(encoder.list(meta, groups, joined.entries if joined else count))
@@ -97,7 +97,7 @@ def _whole(
     return Response(200, body, encoder.content_type, encoded=True)
 
 
-async def _groups_of(joined: Joined) -> list[bytes]:
+async def _groups_of(joined: JoinedItems) -> list[bytes]:
     groups = joined.groups
     return groups.result() if groups.done() else await asyncio.shield(groups)
 
@@ -118,7 +118,7 @@ async def _streamed(
     del place
 
 
-async def _present_groups(joined: Joined, encoder: Encoder, entries: Sequence[Entry]) -> list[bytes]:
+async def _present_groups(joined: JoinedItems, encoder: Encoder, entries: Sequence[Entry]) -> list[bytes]:
     """The groups for now: those that depend on the time, such as ages in a Table, are renewed when they expire.
     Concurrent callers share one renewal.
     """
@@ -131,13 +131,13 @@ async def _present_groups(joined: Joined, encoder: Encoder, entries: Sequence[En
     return await _groups_of(joined)
 
 
-def _stale(joined: Joined) -> list[int]:
+def _stale(joined: JoinedItems) -> list[int]:
     now = time.time()
     return [index for index, (_, _, until) in enumerate(joined.parts) if until <= now]
 
 
 async def _renewed(
-    joined: Joined, lasting: Lasting, entries: Sequence[Entry], groups: Sequence[bytes], stale: Sequence[int]
+    joined: JoinedItems, lasting: Lasting, entries: Sequence[Entry], groups: Sequence[bytes], stale: Sequence[int]
 ) -> list[bytes]:
     present = list(groups)
     for index in stale:
@@ -149,7 +149,7 @@ async def _renewed(
 
 
 async def _join(
-    renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], joined: Joined | None = None
+    renderings: Renderings, encoder: Encoder, entries: Sequence[Entry], joined: JoinedItems | None = None
 ) -> list[bytes]:
     lasting = encoder.lasting
     if joined is None or lasting is None:

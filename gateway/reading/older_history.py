@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.versions import NotConverted
-from gateway.reading.awaiting import until_readable
-from gateway.reading.view import View
+from gateway.reading.readability import until_readable
+from gateway.reading.view import WatchView
 from storage.catching_up import Reader
 from storage.entry import Entry
 from storage.errors import AwaitedObject, Compacted, StorageError
@@ -27,7 +27,7 @@ Convert = Callable[[Sequence[Entry]], Awaitable[None]]  # converts entries to th
 class EtcdHistory:
     """Reads etcd's history after `revision`, up to which all has been sent, until the cache's history has the rest."""
 
-    def __init__(self, endpoint: Endpoint, view: View, revision: int, deadline: float, convert: Convert) -> None:
+    def __init__(self, endpoint: Endpoint, view: WatchView, revision: int, deadline: float, convert: Convert) -> None:
         self.revision = revision
         self.over = False  # whether the deadline has passed or the server stops
         self._endpoint, self._view, self._deadline, self._convert = endpoint, view, deadline, convert

@@ -14,9 +14,9 @@ from typing import Protocol
 
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
-from gateway.http.pouring import Sink
+from gateway.http.answer_sink import AnswerSink
 from gateway.reading.list_options import ListOptions
-from gateway.reading.view import View
+from gateway.reading.view import WatchView
 
 BOOKMARK_INTERVAL = 60.0
 BOOKMARK_BEFORE_END = 2.0
@@ -30,7 +30,7 @@ It raises Overrun to end the stream, StatusError to end it with an ERROR event, 
 """
 
 
-class State(Protocol):
+class WatchState(Protocol):
     """The state of a watch: working, waiting or resting (watch_states.py)."""
 
     @property
@@ -69,16 +69,16 @@ class OpenWatch:
 
     endpoint: Endpoint
     encoder: Encoder
-    view: View
+    view: WatchView
     options: ListOptions
     position: int = -1  # index of the next event in the history; -1 until it is known
     deadline: float = 0.0
     next_bookmark: float = 0.0
-    sink: Sink | None = None  # takes chunks that are written directly
+    sink: AnswerSink | None = None  # takes chunks that are written directly
     packs: bool = False  # whether its chunks are sent with gzip
     steering: Steering | None = None
     told: Callable[[int], None] | None = None  # called with the number of events sent
-    state: State = WORKING
+    state: WatchState = WORKING
     _opened: bool = False  # whether the first chunk has been sent
     _ends_early: bool = False  # whether the deadline was moved because the process will stop
 
@@ -154,7 +154,7 @@ class OpenWatch:
             self.schedule_bookmark(now)
         return poured
 
-    def _pour(self, sink: Sink, chunk: bytes) -> bool:
+    def _pour(self, sink: AnswerSink, chunk: bytes) -> bool:
         if not self._opened:
             chunk = self.encoder.opening(chunk)
         poured = sink.pour(self.view.packed(chunk) if self.packs else chunk)

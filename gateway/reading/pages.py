@@ -17,12 +17,12 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.status import bad_request, expired
 from gateway.reading.interests import interest_of
 from gateway.reading.list_options import EXACT, NOT_OLDER_THAN, ListOptions, parse_resource_version
-from gateway.reading.selecting import selected
+from gateway.reading.selection import selected
 from gateway.reading.too_large import too_large
 from storage import continuation
 from storage.errors import Compacted, FutureRevision
 from storage.reads import PAGE, Match, Page, Reads, TooLargeRevision
-from storage.waking import By, Interest
+from storage.waiters import Interest, InterestKind
 
 _TOO_OLD = "The resourceVersion for the provided list is too old."
 _TOKEN_TOO_OLD = (
@@ -98,7 +98,7 @@ async def _first(
 
 async def _one(reads: Reads, endpoint: Endpoint, key: bytes, options: ListOptions) -> Page:
     """The page of a list whose field selector selects one name. `limit` is ignored, as in kube-apiserver."""
-    return await _first(reads, endpoint, key, replace(options, limit=0), Interest(By.KEY, "", key))
+    return await _first(reads, endpoint, key, replace(options, limit=0), Interest(InterestKind.KEY, "", key))
 
 
 async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Page:

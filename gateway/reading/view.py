@@ -9,7 +9,7 @@ from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType, Entry, check_awaited
 from storage.history import History
 from storage.reads import Match
-from storage.waking import Interest
+from storage.waiters import Interest
 
 MEMO = 64
 MEMO_BYTES = 2 << 20
@@ -17,7 +17,7 @@ PART = 256  # changes that are encoded in one step
 PART_BYTES = 512 * 1024  # bytes of objects that are encoded in one step
 
 
-class View:
+class WatchView:
     """The events of a resource, under a key prefix and for a selector, in one representation.
 
     As in "Efficient detection of changes", an object that begins to match the selector is ADDED, one that no longer

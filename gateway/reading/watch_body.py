@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 
-from gateway.http.pouring import Pourable, Sink
+from gateway.http.answer_sink import AnswerSink, Pourable
 from gateway.reading.watch_stream import WatchStream
 
 
@@ -32,7 +32,7 @@ class WatchBody(Pourable):
         if chunks is not None:
             await chunks.aclose()
 
-    def pour_into(self, sink: Sink) -> None:
+    def pour_into(self, sink: AnswerSink) -> None:
         """Lets the stream write changes directly to the connection from now on."""
         self.stream.sink = sink
 

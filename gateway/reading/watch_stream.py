@@ -22,9 +22,9 @@ from gateway.http.thread_pool import beside
 from gateway.http.time_slices import next_turn
 from gateway.jsontypes import dumps
 from gateway.kinds.model import ConversionFailed
-from gateway.reading.awaiting import check_readable, readable_state, until_readable
 from gateway.reading.older_history import EtcdHistory, reached, too_old
 from gateway.reading.open_watch import OpenWatch, Steering
+from gateway.reading.readability import check_readable, readable_state, until_readable
 from gateway.reading.too_large import too_large
 from gateway.reading.view import packed, parts
 from gateway.reading.watch_states import Resting, Waiting

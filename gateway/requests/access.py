@@ -13,7 +13,7 @@ from gateway.requests.plain_answers import NO_SNIFF
 from storage.instruments import counter, exponential, histogram
 
 if TYPE_CHECKING:
-    from gateway.audit.auditing import Audit
+    from gateway.audit.audit import Audit
 
 _PROBES = ("/readyz", "/livez", "/healthz")
 _SHUTTING_DOWN = b"The apiserver is shutting down, please try again later.\n"

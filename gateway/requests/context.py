@@ -7,13 +7,13 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gateway.http.exchange import Request, Response
-from gateway.http.sending import Send
-from storage.instruments.timing import Times
+from gateway.http.send import Send
+from storage.instruments.trace import Times
 
 if TYPE_CHECKING:
-    from gateway.audit.auditing import Record
+    from gateway.audit.audit import Record
     from gateway.endpoints.endpoint import Endpoint
-    from gateway.flowcontrol.limiting import Held
+    from gateway.flowcontrol.limiter import Held
     from gateway.http.negotiation import Negotiator
     from gateway.http.request_info import RequestInfo
     from gateway.http.status import StatusError
@@ -59,8 +59,8 @@ class RequestContext(Times):
     response: Response
     long: Gauge | None = None  # counts the open long-running requests, such as watches
     trace: RequestTrace | None = None  # set after authentication if tracing is configured
-    faults: Sequence[Fault] = ()  # the faults that tests ordered for this request
-    recording: Recording | None = None  # records the request, in tests
+    faults: Sequence[RequestFault] = ()  # the faults that tests ordered for this request
+    recording: RequestRecorder | None = None  # records the request, in tests
     asked: Any  # data of `recording` about this request
     measures: Measures | None = None  # the metrics of the route, set by the stage negotiation
 
@@ -92,7 +92,7 @@ Steps = Sequence[tuple[str, Run]]
 """Stages as they are run: their names and functions."""
 
 
-class Fault(Protocol):
+class RequestFault(Protocol):
     """A fault that a test ordered for a request."""
 
     def instead(self, context: RequestContext) -> Outcome:
@@ -102,7 +102,7 @@ class Fault(Protocol):
         """The answer after the verb has run; None for the verb's own answer."""
 
 
-class Recording(Protocol):
+class RequestRecorder(Protocol):
     """Records requests, for tests."""
 
     def answered(self, context: RequestContext, response: Response) -> None:

@@ -7,14 +7,14 @@ from collections.abc import Awaitable, Callable
 
 from gateway.aggregation.delegation import Delegation
 from gateway.customresources.definitions import Definitions
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.representation import represented
-from gateway.flowcontrol.limiting import is_long_running
+from gateway.flowcontrol.limiter import is_long_running
 from gateway.forwarding.answers import Passing
 from gateway.http.deadline import MAXIMUM, timed_out
 from gateway.http.exchange import Response
-from gateway.http.sending import Send, with_standard_headers
+from gateway.http.send import Send, with_standard_headers
 from gateway.kinds.registry import Registry
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Run, Scope
 

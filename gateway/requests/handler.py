@@ -11,27 +11,27 @@ from functools import cached_property, partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from gateway.access.authorization import Undecided
+from gateway.access.authorization import AuthorizationUndecided
 from gateway.encodings.failures import failure
 from gateway.flowcontrol.level import Refused
-from gateway.flowcontrol.limiting import too_many
+from gateway.flowcontrol.limiter import too_many
+from gateway.http.answer_sink import Pourable
 from gateway.http.compression import compressed
 from gateway.http.exchange import ClientDisconnected, Request, Response
 from gateway.http.messages import RESET, REST, WHOLE
-from gateway.http.pouring import Pourable
-from gateway.http.sending import Send, audit_id, go_on, send_response
+from gateway.http.send import Send, audit_id, go_on, send_response
 from gateway.requests import measures
 from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage, Steps
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error, request_uri
 from gateway.requests.request_log import SLOW, tell, tell_slow
-from gateway.requests.resting import Resting
+from gateway.requests.resting_context import RestingContext
 from gateway.requests.routes import Routes
 from gateway.requests.stages import stages_of
 from gateway.settings.verbosity import verbosity_of
 from storage.errors import AwaitedObject
-from storage.instruments.timing import current
+from storage.instruments.trace import current
 
 if TYPE_CHECKING:
     from gateway.requests.unread import Unread
@@ -52,9 +52,9 @@ class Handler:
         self._apart = gateway.services.renderings.apart
         self._passed = passed
         if gateway.services.tracer is not None:
-            from gateway.requests import tracing
+            from gateway.requests import spans
 
-            self._passed = tracing.passed
+            self._passed = spans.passed
 
     def _lay(self, way: Iterable[Stage]) -> None:
         """Sets the stages of new requests; requests in progress keep theirs."""
@@ -93,7 +93,7 @@ class Handler:
                 apart = self._tells or context.trace or context.record or context.recording  # these need the context
                 rests = await send_response(request, response, send, whole, not apart)
             if rests:
-                await send({"type": REST, "go_on": partial(_go_on, Resting(context, response))})
+                await send({"type": REST, "go_on": partial(_go_on, RestingContext(context, response))})
                 return
             if context.measures is not None and context.measures.answered(context, response) > SLOW:
                 tell_slow(context, response)
@@ -141,7 +141,7 @@ class Handler:
         except Refused as refused:
             measures.turned_away(context, 429)
             return too_many(refused)
-        except Undecided as error:
+        except AuthorizationUndecided as error:
             return internal_error(request_uri(context.scope), str(error))
         except Exception as error:
             if context.record is not None:
@@ -173,7 +173,7 @@ def _given_up() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-async def _go_on(context: Resting, scope: Scope, receive: Receive, send: Send) -> None:
+async def _go_on(context: RestingContext, scope: Scope, receive: Receive, send: Send) -> None:
     """Continues an answer that has rested; called as the ASGI application."""
     current.set(context)
     context.request.receive = receive
@@ -182,7 +182,7 @@ async def _go_on(context: Resting, scope: Scope, receive: Receive, send: Send) -
         assert isinstance(body, Pourable)
         rests = await go_on(context.request, body, send)
         if rests:
-            await send({"type": REST, "go_on": partial(_go_on, Resting(context, context.response))})
+            await send({"type": REST, "go_on": partial(_go_on, RestingContext(context, context.response))})
         elif context.measures is not None:
             context.measures.answered(context, context.response)
     except asyncio.CancelledError:

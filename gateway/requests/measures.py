@@ -131,7 +131,7 @@ class _Traced(Protocol):
     def id(self) -> str: ...
 
 
-class Counted(Protocol):
+class MeasuredRequest(Protocol):
     """The members of a request's context that metrics need."""
 
     @property
@@ -171,7 +171,7 @@ class Measures:
         self._deprecated = None if deprecated is None else (group, version, resource, subresource, deprecated)
         self.aborts = labels
 
-    def answered(self, context: Counted, response: Response) -> float:
+    def answered(self, context: MeasuredRequest, response: Response) -> float:
         """Counts a request that has been answered; returns the seconds that it took."""
         status = response.status
         if status == 504:
@@ -267,7 +267,7 @@ def aborted(measures: Measures) -> None:
     ABORTS.labels(*measures.aborts).inc()
 
 
-def turned_away(context: Counted, status: int) -> None:
+def turned_away(context: MeasuredRequest, status: int) -> None:
     """Counts a request that the server refused or ended to protect itself."""
     request = context.request
     info = request.info

@@ -6,14 +6,14 @@ import asyncio
 from dataclasses import dataclass
 from time import monotonic
 
-from gateway.aggregation.running import Aggregation
-from gateway.controllers.running import Controllers
+from gateway.aggregation.aggregation import Aggregation
+from gateway.controllers.controllers import Controllers
 from gateway.customresources.definitions import Definitions
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.endpoints.services import Services
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.kinds.registry import Registry
-from gateway.requests.interposed import Interposed
+from gateway.requests.interposed_stages import Interposed
 from gateway.settings.config import Settings
 from storage.etcd import EtcdClient
 from storage.feed import Feed
@@ -31,7 +31,7 @@ class Gateway:
 
     registry: Registry
     services: Services
-    endpoints: Endpoints
+    endpoints: EndpointTable
     discovery: Discovery
     definitions: Definitions
     aggregation: Aggregation

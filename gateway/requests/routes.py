@@ -6,23 +6,23 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.endpoints.routing import UnknownPath, is_in_scope, misnamed, served_resource, unknown_path
-from gateway.flowcontrol.limiting import is_long_running
+from gateway.flowcontrol.limiter import is_long_running
 from gateway.http.deadline import MAXIMUM, request_timeout
 from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, Request, Response
 from gateway.http.negotiation import is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
-from gateway.http.sending import audit_id
+from gateway.http.send import audit_id
 from gateway.http.status import not_found
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.strategies import is_imported
 from gateway.memo import Memory
 from gateway.requests.context import Outcome, RequestContext, Route
+from gateway.requests.load_stages import is_unfilled, is_unloaded, unfilled_endpoint
 from gateway.requests.measures import measures_of
 from gateway.requests.named_routes import NamedRoutes
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import PAGE_NOT_FOUND, internal_error, request_uri
-from gateway.requests.unloaded import is_unfilled, is_unloaded, unfilled_endpoint
 from gateway.subresources import PASSED_ON
 from gateway.verbs import verb_for
 

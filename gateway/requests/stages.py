@@ -15,13 +15,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.access.spent_headers import spent_headers
-from gateway.requests import access, elsewhere, identity, misnamed, serving
+from gateway.requests import access, elsewhere, identity, name_stage, serving_stages
 from gateway.requests.context import Outcome, RequestContext, Stage
 from gateway.requests.elsewhere import Operations
+from gateway.requests.late_imports import import_encoder_first, import_rules_first
+from gateway.requests.load_stages import wait_until_loaded
 from gateway.requests.parts import Gateway
 from gateway.requests.routes import Routes
-from gateway.requests.unimported import import_encoder_first, import_rules_first
-from gateway.requests.unloaded import wait_until_loaded
 
 if TYPE_CHECKING:
     from gateway.tracing.tracer import Tracer
@@ -36,24 +36,24 @@ def while_starting(gateway: Gateway, operations: Operations) -> list[tuple[str, 
     """
 
     def hold(context: RequestContext) -> Outcome:
-        from gateway.requests import starting  # imported late: maybe no request comes before the start is over
+        from gateway.requests import start_stages  # imported late: maybe no request comes before the start is over
 
-        return starting.hold(gateway, context)
+        return start_stages.hold(gateway, context)
 
     def hold_nodes(context: RequestContext) -> Outcome:
-        from gateway.requests import starting
+        from gateway.requests import start_stages
 
-        return starting.hold_nodes(gateway, context)
+        return start_stages.hold_nodes(gateway, context)
 
     def probe(context: RequestContext) -> Outcome:
-        from gateway.requests import starting
+        from gateway.requests import start_stages
 
-        return starting.probe(operations, context)
+        return start_stages.probe(operations, context)
 
     def wait_until_filled(context: RequestContext) -> Outcome:
-        from gateway.requests import starting
+        from gateway.requests import start_stages
 
-        return starting.wait_until_filled(context)
+        return start_stages.wait_until_filled(context)
 
     return [
         ("request-info", Stage(STARTING, hold)),
@@ -86,30 +86,30 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         Stage("discovery", elsewhere.discovery(gateway.discovery, apart), by_path=True, of_others=True),
         Stage("operations", elsewhere.operations(operations), by_path=True, of_others=True),
         Stage("routing", routes.find, by_path=True),
-        Stage("name-of-custom", misnamed.check_patch_type, by_path=True),
+        Stage("name-of-custom", name_stage.check_patch_type, by_path=True),
         # the answer
-        Stage("negotiation", serving.negotiate),
+        Stage("negotiation", serving_stages.negotiate),
         Stage("encoder", import_encoder_first),
-        Stage("turn", serving.turns(), of_writes=True),
+        Stage("turn", serving_stages.turns(), of_writes=True),
         Stage("rules", import_rules_first, by_path=True, of_writes=True),
         Stage("loading", wait_until_loaded, by_path=True),
-        Stage("name", misnamed.refuse_misnamed, by_path=True),
-        Stage("deprecation", serving.deprecation),
-        Stage("long-running", serving.long_running(services.watches)),
-        Stage("verb", serving.verb, again=True),
-        Stage("begun", serving.begun(gateway.interposed), again=True),
+        Stage("name", name_stage.refuse_misnamed, by_path=True),
+        Stage("deprecation", serving_stages.deprecation),
+        Stage("long-running", serving_stages.long_running(services.watches)),
+        Stage("verb", serving_stages.verb, again=True),
+        Stage("begun", serving_stages.begun(gateway.interposed), again=True),
         Stage(
             "visibility",
-            serving.visibility(services.admission.policies.have_parameter, gateway.definitions),
+            serving_stages.visibility(services.admission.policies.have_parameter, gateway.definitions),
             of_writes=True,
         ),
-        Stage("representation", serving.representation(apart), again=True),
+        Stage("representation", serving_stages.representation(apart), again=True),
     ]
 
 
 def _traced(tracer: Tracer | None) -> list[Stage]:
     if tracer is None:
         return []
-    from gateway.requests.tracing import tracing  # with OpenTelemetry
+    from gateway.requests.spans import tracing  # with OpenTelemetry
 
     return [Stage("tracing", tracing(tracer))]

@@ -29,7 +29,7 @@ _NANO = -9
 _NEAR = 40  # if scales differ by less, both numbers are computed in the lower scale at once
 
 
-class Format(Enum):
+class SuffixFamily(Enum):
     """A family of suffixes."""
 
     DECIMAL = "DecimalSI"
@@ -66,7 +66,13 @@ class Quantity:
     __slots__ = ("_text", "format", "large", "scale", "unscaled")
 
     def __init__(
-        self, unscaled: int, scale: int = 0, format: Format = Format.DECIMAL, text: str = "", *, large: bool = False
+        self,
+        unscaled: int,
+        scale: int = 0,
+        format: SuffixFamily = SuffixFamily.DECIMAL,
+        text: str = "",
+        *,
+        large: bool = False,
     ) -> None:
         self.unscaled, self.scale, self.format, self._text, self.large = unscaled, scale, format, text, large
 
@@ -185,25 +191,27 @@ def canonical(text: str) -> str:
     return str(parse_quantity(text))
 
 
-def _interpret(suffix: str) -> tuple[int, Format]:
+def _interpret(suffix: str) -> tuple[int, SuffixFamily]:
     if suffix in _DECIMAL_EXPONENTS:
-        return _DECIMAL_EXPONENTS[suffix], Format.DECIMAL
+        return _DECIMAL_EXPONENTS[suffix], SuffixFamily.DECIMAL
     if suffix in _BINARY_EXPONENTS:
-        return _BINARY_EXPONENTS[suffix], Format.BINARY
+        return _BINARY_EXPONENTS[suffix], SuffixFamily.BINARY
     parts = _exponent(suffix)
     if parts is None or len(digits := parts[2].lstrip("0")) > _INT32_DIGITS:
         raise QuantityError(WRONG_SUFFIX)
     exponent = int(parts[1] + (digits or "0"))
     if not -_MAX_EXPONENT - 1 <= exponent <= _MAX_EXPONENT:
         raise QuantityError(WRONG_SUFFIX)
-    return exponent, Format.EXPONENT
+    return exponent, SuffixFamily.EXPONENT
 
 
-def _parse_small(text: str, negative: bool, number: str, places: str, exponent: int, format: Format) -> Quantity | None:
+def _parse_small(
+    text: str, negative: bool, number: str, places: str, exponent: int, format: SuffixFamily
+) -> Quantity | None:
     """The quantity if it certainly fits 64 bits, else None. Only such a quantity can keep its text."""
     digits = number + places
     factor = 1
-    if format is Format.BINARY:
+    if format is SuffixFamily.BINARY:
         if places or 15 - len(number) - int(exponent * 3 / 10) - 1 < 0:
             return None
         scale, factor = 0, 1 << exponent
@@ -215,43 +223,43 @@ def _parse_small(text: str, negative: bool, number: str, places: str, exponent: 
     unscaled = size * factor
     if unscaled > _MAX_INT64:
         return None
-    if format is Format.BINARY:
+    if format is SuffixFamily.BINARY:
         keep = size & 7 != 0
     else:
         keep = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
     return Quantity(-unscaled if negative else unscaled, scale, format, text if keep or text == "0" else "")
 
 
-def _parse_large(negative: bool, size: int, scale: int, exponent: int, format: Format) -> Quantity:
-    if format is Format.BINARY:
+def _parse_large(negative: bool, size: int, scale: int, exponent: int, format: SuffixFamily) -> Quantity:
+    if format is SuffixFamily.BINARY:
         size <<= exponent
     else:
         scale += exponent
     if scale < _NANO:
         lost = min(_NANO - scale, len(_digits(size)) + 1)  # to cut more digits gives the same one billionth
         size, scale = -(-size // 10**lost), _NANO
-    if format is Format.BINARY and size > _MAX_INT64 * 10**-scale:
+    if format is SuffixFamily.BINARY and size > _MAX_INT64 * 10**-scale:
         size, scale = _MAX_INT64, 0
-    if format is Format.BINARY and 0 < size < 10**-scale:
-        format = Format.DECIMAL
+    if format is SuffixFamily.BINARY and 0 < size < 10**-scale:
+        format = SuffixFamily.DECIMAL
     return Quantity(-size if negative else size, scale, format, large=True)
 
 
-def _canonical(unscaled: int, scale: int, format: Format) -> str:
+def _canonical(unscaled: int, scale: int, format: SuffixFamily) -> str:
     if not unscaled:
         return "0"
     sign, size = ("-", -unscaled) if unscaled < 0 else ("", unscaled)
-    if format is Format.BINARY and scale <= MAX_DIGITS:
+    if format is SuffixFamily.BINARY and scale <= MAX_DIGITS:
         whole, rest = (size * 10**scale, 0) if scale >= 0 else divmod(size, 10**-scale)
         if whole >= 1024 and not rest:
             step = 0
             while whole % 1024 == 0 and step < len(_BINARY_SUFFIXES) - 1:
                 whole, step = whole // 1024, step + 1
             return f"{sign}{_digits(whole)}{_BINARY_SUFFIXES[step]}"
-        format = Format.DECIMAL
+        format = SuffixFamily.DECIMAL
     size, scale = _reduced(size, scale)
     digits, scale = _digits(size * 10 ** (scale % 3)), scale - scale % 3
-    if (format is Format.EXPONENT and scale) or scale not in _DECIMAL_SUFFIXES:
+    if (format is SuffixFamily.EXPONENT and scale) or scale not in _DECIMAL_SUFFIXES:
         return f"{sign}{digits}e{scale}"
     return f"{sign}{digits}{_DECIMAL_SUFFIXES[scale]}"
 

@@ -12,12 +12,12 @@ from gateway.release.gates import Enabled
 from gateway.subresources.answers import created_status, set_condition
 from gateway.validation import field
 from gateway.validation.names import is_dns1123_subdomain, is_path_segment_name
-from gateway.writing.admitting import mutate, validate
+from gateway.writing.admission import mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.conflicts import unlike_stored
+from gateway.writing.field_tracking import track_fields
 from gateway.writing.options import write_options
 from gateway.writing.raw_update import change_stored
-from gateway.writing.tracking import track_fields
 from gateway.writing.write import begin
 
 

@@ -18,14 +18,14 @@ from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
-from gateway.writing.admitting import mutate, validate
+from gateway.writing.admission import mutate, validate
 from gateway.writing.body import read_object
-from gateway.writing.deleting import delete_object
-from gateway.writing.making import Made, Present
+from gateway.writing.delete import delete_object
+from gateway.writing.field_tracking import track_fields
+from gateway.writing.make import Made, Present
 from gateway.writing.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
 from gateway.writing.raw_update import change_stored
-from gateway.writing.tracking import track_fields
-from gateway.writing.updating import update_object
+from gateway.writing.update import update_object
 from gateway.writing.write import Write, begin, begin_as
 
 MAX_DISRUPTED_PODS = 2000

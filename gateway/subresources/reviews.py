@@ -19,11 +19,11 @@ from gateway.kinds.attributes import Attributes, Operation
 from gateway.subresources.answers import created_object
 from gateway.subresources.review_selectors import selector_problems
 from gateway.validation.access_review import validate_access_review
-from gateway.writing.admitting import Admitted, mutate, validate
+from gateway.writing.admission import Admitted, mutate, validate
 from gateway.writing.body import read_object
+from gateway.writing.field_tracking import track_fields
 from gateway.writing.offload import offloaded
 from gateway.writing.options import write_options
-from gateway.writing.tracking import track_fields
 from gateway.writing.write import Write, begin
 
 AUTHORIZATION = "authorization.k8s.io"

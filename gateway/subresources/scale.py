@@ -20,18 +20,18 @@ from gateway.kinds import metadata
 from gateway.kinds.scheme import SCHEME
 from gateway.reading.objects import read_entry
 from gateway.release.gates import Enabled
-from gateway.subresources.scale_views import View, view_of
+from gateway.subresources.scale_views import ScaleView, view_of
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_managed_fields, validate_object_meta
-from gateway.writing.answering import body_of
-from gateway.writing.applying import CONFIGURATIONS
+from gateway.writing.answer import body_of
+from gateway.writing.apply import CONFIGURATIONS
 from gateway.writing.body import Sent, read_object
-from gateway.writing.making import Made, MakeObject, Present
+from gateway.writing.field_tracking import track_fields
+from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.options import WriteOptions, write_options
+from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
-from gateway.writing.patching import maker_of, size_of
-from gateway.writing.tracking import track_fields
-from gateway.writing.updating import update_object
+from gateway.writing.update import update_object
 from gateway.writing.write import Write, begin
 
 
@@ -129,7 +129,7 @@ class _ScaleOf:
     endpoint: Endpoint
     parent: Endpoint
     name: str
-    view: View
+    view: ScaleView
 
     def before(self, obj: JsonObject) -> JsonObject:
         scale = self.view.before(obj)

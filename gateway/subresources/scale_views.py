@@ -19,7 +19,7 @@ _KEPT = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 _UNSET = -(2**31)  # stands for missing replicas before a write; a write that leaves it is refused
 
 
-class View(Protocol):
+class ScaleView(Protocol):
     """The Scale of the objects of one resource."""
 
     @property
@@ -43,7 +43,7 @@ class View(Protocol):
         """Sets the replicas of an object, in place. Raises StatusError."""
 
 
-def view_of(resource: Resource) -> View:
+def view_of(resource: Resource) -> ScaleView:
     """How the objects of a resource are seen as a Scale."""
     if not resource.custom:
         return _Workload({resource.api_version: ("spec", "replicas")})

@@ -21,10 +21,10 @@ from gateway.subresources.answers import created_object
 from gateway.subresources.attestations import is_webhook, judged_with_attestations
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.names import is_path_segment_name
-from gateway.writing.admitting import mutate, validate
+from gateway.writing.admission import mutate, validate
 from gateway.writing.body import read_object
+from gateway.writing.field_tracking import track_fields
 from gateway.writing.options import write_options
-from gateway.writing.tracking import track_fields
 from gateway.writing.write import begin
 
 GROUP = "authentication.k8s.io"

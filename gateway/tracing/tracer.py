@@ -84,7 +84,7 @@ class Tracer:
 
 
 class RequestTrace:
-    """The trace of one request (a `Trace` of storage.instruments.timing)."""
+    """The trace of one request (a `Trace` of storage.instruments.trace)."""
 
     __slots__ = ("_context", "_root", "_tracer", "id")
 

@@ -6,7 +6,7 @@ import asyncio
 
 from gateway.access.remote import RemoteService
 from gateway.jsontypes import JsonObject, dumps
-from gateway.outbound.client import Answer, Client
+from gateway.outbound.client import Client, Reply
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.schema.errors import DecodeError
@@ -30,7 +30,7 @@ class Unreachable(Exception):
     """The server could not be reached, or it is no Kubernetes API; the message says why."""
 
 
-class Cluster:
+class RemoteCluster:
     """One server, with a user's credentials. Use it on one event loop."""
 
     def __init__(self, place: RemoteService) -> None:
@@ -61,7 +61,7 @@ class Cluster:
     def close(self) -> None:
         self._client.close()
 
-    async def _object(self, answer: Answer) -> JsonObject:
+    async def _object(self, answer: Reply) -> JsonObject:
         """The object of an answer; {} for an error in other words."""
         try:
             found = await parsed_soon(read_trusted, answer.body)
@@ -74,7 +74,7 @@ class Cluster:
             raise Unreachable(f"{self.place.url}: the answer is no JSON object: {said}")
         return {}
 
-    async def _call(self, method: str, path: str, body: bytes, content_type: str) -> Answer:
+    async def _call(self, method: str, path: str, body: bytes, content_type: str) -> Reply:
         try:
             headers = [each for each in self.place.headers() if each[0] not in (b"content-type", b"user-agent")]
             headers += [(b"content-type", content_type.encode()), (b"user-agent", b"apiserver-gateway")]
@@ -84,6 +84,6 @@ class Cluster:
             raise Unreachable(f"{self.place.url}: {error}") from None
 
 
-def _wait(answer: Answer, pause: float) -> float:
+def _wait(answer: Reply, pause: float) -> float:
     told = answer.header("retry-after")
     return min(LONGEST, float(told) if told.isdecimal() else pause)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from gateway.jsontypes import JsonObject
-from gateway.transfer.cluster import ApiError, Cluster
+from gateway.transfer.cluster import ApiError, RemoteCluster
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ApiResource:
 
 
 @dataclass(frozen=True, slots=True)
-class Discovered:
+class DiscoveredResources:
     """The resources, and an error line for each group version that could not be discovered."""
 
     resources: tuple[ApiResource, ...]
@@ -62,7 +62,7 @@ class Discovered:
         return next((each for each in self.resources if (each.group, each.kind) == (group, kind)), None)
 
 
-async def discover(cluster: Cluster) -> Discovered:
+async def discover(cluster: RemoteCluster) -> DiscoveredResources:
     """Discovers all resources. Raises ApiError, Unreachable if the server does not list its groups."""
     core, groups = await asyncio.gather(cluster.ask("GET", "/api"), cluster.ask("GET", "/apis"))
     wanted = [("", version, f"/api/{version}") for version in core.get("versions") or ()]
@@ -80,10 +80,10 @@ async def discover(cluster: Cluster) -> Discovered:
             continue
         for resource in _resources(group, version, answer.get("resources") or ()):
             found.setdefault((group, resource.name), resource)
-    return Discovered(tuple(found.values()), tuple(problems))
+    return DiscoveredResources(tuple(found.values()), tuple(problems))
 
 
-async def _list(cluster: Cluster, path: str) -> JsonObject | str:
+async def _list(cluster: RemoteCluster, path: str) -> JsonObject | str:
     try:
         return await cluster.ask("GET", path)
     except ApiError as error:

@@ -17,7 +17,7 @@ from gateway.http.exchange import ClientDisconnected, Response
 from gateway.http.messages import RESET
 from gateway.http.status import MODIFIED, StatusError
 from gateway.requests.context import Outcome, RequestContext
-from gateway.trials.naming import name_in
+from gateway.trials.body_name import name_in
 from gateway.trials.stale import read_stale
 from gateway.trials.watch_faults import Course
 from storage.errors import Unavailable
@@ -29,7 +29,7 @@ Do = Callable[[RequestContext], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class InjectedAnswer:
     """The effect of a fault on a request.
 
     The request waits for `delay` seconds. `before` runs before the verb is found, `instead` replaces the verb, and
@@ -44,60 +44,60 @@ class Answer:
     afterwards: Do | None = None
     watch: Course | None = None
     webhook: str = ""
-    pick: Callable[[RequestContext | None, str], Answer | None] | None = None
+    pick: Callable[[RequestContext | None, str], InjectedAnswer | None] | None = None
     concerns: Callable[[RequestContext], bool] | None = None  # None: it concerns all requests
 
 
-def conflict() -> Answer:
+def conflict() -> InjectedAnswer:
     """409: another client has changed the object."""
     return _refusal_of_object(lambda group, resource, name: statuses.conflict(group, resource, name, MODIFIED))
 
 
-def already_exists() -> Answer:
+def already_exists() -> InjectedAnswer:
     """409: an object of that name exists."""
     return _refusal_of_object(statuses.already_exists)
 
 
-def not_found() -> Answer:
+def not_found() -> InjectedAnswer:
     """404: no object of that name exists."""
     return _refusal_of_object(statuses.not_found)
 
 
-def forbidden() -> Answer:
+def forbidden() -> InjectedAnswer:
     """403, as if no role allowed the request."""
     return _refusal(lambda context: not_allowed(context.attributes, ""))
 
 
-def unauthorized() -> Answer:
+def unauthorized() -> InjectedAnswer:
     """401, as for an unknown token."""
     return _refusal(lambda context: StatusError(401, "Unauthorized", "Unauthorized"))
 
 
-def gone() -> Answer:
+def gone() -> InjectedAnswer:
     """410: the resourceVersion or continue token is too old. A watch gets an ERROR event, as from kube-apiserver."""
 
     def before(context: RequestContext) -> None:
         if context.request.info.verb != "watch":
             raise statuses.expired("The resourceVersion for the provided list is too old.")
 
-    return Answer(before=before, watch=Course("gone"))
+    return InjectedAnswer(before=before, watch=Course("gone"))
 
 
-def too_many_requests(retry_after: int = 1) -> Answer:
+def too_many_requests(retry_after: int = 1) -> InjectedAnswer:
     """429, as if all seats of a priority level were taken."""
 
     def before(context: RequestContext) -> None:
         raise Refused(Cause.CONCURRENCY_LIMIT, retry_after)
 
-    return Answer(before=before)
+    return InjectedAnswer(before=before)
 
 
-def internal_error(message: str = "a test ordered this") -> Answer:
+def internal_error(message: str = "a test ordered this") -> InjectedAnswer:
     """500: the server failed."""
     return _refusal(lambda context: statuses.internal_error(message))
 
 
-def server_timeout(retry_after: int = 1) -> Answer:
+def server_timeout(retry_after: int = 1) -> InjectedAnswer:
     """500 with the reason ServerTimeout: the operation could not be completed at this time."""
 
     def make(context: RequestContext) -> StatusError:
@@ -111,28 +111,28 @@ def server_timeout(retry_after: int = 1) -> Answer:
     return _refusal(make)
 
 
-def timed_out() -> Answer:
+def timed_out() -> InjectedAnswer:
     """504; the request is not carried out."""
     return _refusal(lambda context: deadline_exceeded())
 
 
-def timed_out_after_write() -> Answer:
+def timed_out_after_write() -> InjectedAnswer:
     """504, although the request is carried out; the client cannot tell the difference."""
 
     def afterwards(context: RequestContext) -> Outcome:
         raise deadline_exceeded()
 
-    return Answer(afterwards=afterwards)
+    return InjectedAnswer(afterwards=afterwards)
 
 
-def unavailable(retry_after: int = 0) -> Answer:
+def unavailable(retry_after: int = 0) -> InjectedAnswer:
     """503: the server cannot answer now."""
     text = "the server is currently unable to handle the request"
     details: dict[str, Any] | None = {"retryAfterSeconds": retry_after} if retry_after else None
     return _refusal(lambda context: StatusError(503, "ServiceUnavailable", text, details, _retry(retry_after)))
 
 
-def status(code: int, reason: str = "", message: str = "", retry_after: int = 0) -> Answer:
+def status(code: int, reason: str = "", message: str = "", retry_after: int = 0) -> InjectedAnswer:
     """A Status with the given code, from 400 to 599."""
     if not 400 <= code <= 599:
         raise statuses.bad_request(f"a fault's status has a code from 400 to 599, not {code}")
@@ -140,7 +140,7 @@ def status(code: int, reason: str = "", message: str = "", retry_after: int = 0)
     return _refusal(lambda context: StatusError(code, reason, message, details, _retry(retry_after)))
 
 
-def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", limited: str = "") -> Answer:
+def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", limited: str = "") -> InjectedAnswer:
     """403, as if a ResourceQuota were exceeded."""
 
     def make(group: str, resource: str, name: str) -> StatusError:
@@ -151,7 +151,7 @@ def quota_exceeded(quota: str = "quota", requested: str = "", used: str = "", li
     return _refusal_of_object(make)
 
 
-def etcd_gone() -> Answer:
+def etcd_gone() -> InjectedAnswer:
     """The answers of a server that does not reach etcd. Watches, and reads at resourceVersion=0, still work."""
 
     def before(context: RequestContext) -> None:
@@ -160,29 +160,29 @@ def etcd_gone() -> Answer:
         if request.info.verb not in _READS or not (cached or request.info.verb == "watch"):
             raise Unavailable("a test ordered that etcd is gone")
 
-    return Answer(before=before)
+    return InjectedAnswer(before=before)
 
 
-def latency(seconds: float) -> Answer:
+def latency(seconds: float) -> InjectedAnswer:
     """The request waits before it is carried out."""
-    return Answer(delay=seconds)
+    return InjectedAnswer(delay=seconds)
 
 
-def reset_before() -> Answer:
+def reset_before() -> InjectedAnswer:
     """The connection is reset, and the request is not carried out."""
-    return Answer(before=_reset)
+    return InjectedAnswer(before=_reset)
 
 
-def reset_after() -> Answer:
+def reset_after() -> InjectedAnswer:
     """The request is carried out, and the connection is reset before the answer."""
-    return Answer(afterwards=_reset)
+    return InjectedAnswer(afterwards=_reset)
 
 
-def stale_reads(changes: int = 0, seconds: float = 0.0) -> Answer:
+def stale_reads(changes: int = 0, seconds: float = 0.0) -> InjectedAnswer:
     """GETs and LISTs at resourceVersion=0 lack the last `changes` of the resource, and those of the last `seconds`."""
     if not changes and not seconds:
         changes = 1
-    return Answer(
+    return InjectedAnswer(
         instead=lambda context: read_stale(context, changes, seconds),
         concerns=lambda context: (
             context.request.info.verb in ("get", "list")
@@ -192,42 +192,42 @@ def stale_reads(changes: int = 0, seconds: float = 0.0) -> Answer:
     )
 
 
-def webhook_fails(reason: str = "context deadline exceeded") -> Answer:
+def webhook_fails(reason: str = "context deadline exceeded") -> InjectedAnswer:
     """Calls of admission webhooks fail with that reason, in Go's words. The failurePolicy decides about the request."""
-    return Answer(webhook=reason)
+    return InjectedAnswer(webhook=reason)
 
 
-def watch_ends(after: float = 0.0) -> Answer:
+def watch_ends(after: float = 0.0) -> InjectedAnswer:
     """Watches end cleanly, `after` seconds from now, or from their start."""
-    return Answer(watch=Course("ends", after))
+    return InjectedAnswer(watch=Course("ends", after))
 
 
-def watch_silent(after: float = 0.0) -> Answer:
+def watch_silent(after: float = 0.0) -> InjectedAnswer:
     """Watches stay open and send nothing; the events come when the fault is removed."""
-    return Answer(watch=Course("silent", after))
+    return InjectedAnswer(watch=Course("silent", after))
 
 
-def watch_gone(after: float = 0.0) -> Answer:
+def watch_gone(after: float = 0.0) -> InjectedAnswer:
     """Watches get an ERROR event with status 410, and end."""
-    return Answer(watch=Course("gone", after))
+    return InjectedAnswer(watch=Course("gone", after))
 
 
-def watch_late(seconds: float) -> Answer:
+def watch_late(seconds: float) -> InjectedAnswer:
     """Watches send each event `seconds` late."""
-    return Answer(watch=Course("late", seconds))
+    return InjectedAnswer(watch=Course("late", seconds))
 
 
-def watch_reset(after: float = 0.0) -> Answer:
+def watch_reset(after: float = 0.0) -> InjectedAnswer:
     """The connections of watches are reset in the middle of the answer."""
-    return Answer(watch=Course("reset", after))
+    return InjectedAnswer(watch=Course("reset", after))
 
 
-def bookmark_twice() -> Answer:
+def bookmark_twice() -> InjectedAnswer:
     """Watches with allowWatchBookmarks get a bookmark at once, and each bookmark twice."""
-    return Answer(watch=Course("twice"))
+    return InjectedAnswer(watch=Course("twice"))
 
 
-ANSWERS: Mapping[str, Callable[..., Answer]] = {
+ANSWERS: Mapping[str, Callable[..., InjectedAnswer]] = {
     make.__name__: make
     for make in (
         *(already_exists, bookmark_twice, conflict, etcd_gone, forbidden, gone, internal_error, latency, not_found),
@@ -238,19 +238,19 @@ ANSWERS: Mapping[str, Callable[..., Answer]] = {
 }
 
 
-def made(name: str, **given: Any) -> Answer:
+def made(name: str, **given: Any) -> InjectedAnswer:
     """An answer by its name. Raises KeyError, TypeError."""
     return replace(ANSWERS[name](**given), name=name)
 
 
-def _refusal(make: Callable[[RequestContext], StatusError]) -> Answer:
+def _refusal(make: Callable[[RequestContext], StatusError]) -> InjectedAnswer:
     def before(context: RequestContext) -> None:
         raise make(context)
 
-    return Answer(before=before)
+    return InjectedAnswer(before=before)
 
 
-def _refusal_of_object(make: Callable[[str, str, str], StatusError]) -> Answer:
+def _refusal_of_object(make: Callable[[str, str, str], StatusError]) -> InjectedAnswer:
     """An answer whose error has the group, resource and name of the object. For a create, the name is in the body."""
 
     async def before(context: RequestContext) -> None:
@@ -259,7 +259,7 @@ def _refusal_of_object(make: Callable[[str, str, str], StatusError]) -> Answer:
             name = await name_in(context.request)
         raise make(info.group, info.resource, name)
 
-    return Answer(before=before)
+    return InjectedAnswer(before=before)
 
 
 def _retry(seconds: int) -> tuple[tuple[bytes, bytes], ...]:

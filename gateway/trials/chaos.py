@@ -10,7 +10,7 @@ from __future__ import annotations
 from random import Random
 
 from gateway.requests.context import RequestContext
-from gateway.trials.answers import Answer, made
+from gateway.trials.answers import InjectedAnswer, made
 
 MOST_KNOWN = 10_000  # different requests whose counts are kept
 IN_A_ROW = 2  # faults
@@ -48,7 +48,7 @@ class Schedule:
         self._seed, self._intensity = seed, intensity
         self._known: dict[str, tuple[int, int]] = {}  # how often a request came, and its last faults in a row
 
-    def pick(self, context: RequestContext | None, about: str) -> Answer | None:
+    def pick(self, context: RequestContext | None, about: str) -> InjectedAnswer | None:
         """The fault of the next request, None for no fault. `about` is its verb, group, resource, subresource, name."""
         count, row = self._known.get(about, (0, 0))
         if len(self._known) >= MOST_KNOWN and about not in self._known:
@@ -65,6 +65,6 @@ class Schedule:
         return answer
 
 
-def chaos(seed: int, intensity: float = 0.2) -> Answer:
+def chaos(seed: int, intensity: float = 0.2) -> InjectedAnswer:
     """The answer `chaos`: random faults, the same ones each time for the same seed."""
-    return Answer(pick=Schedule(seed, min(1.0, max(0.0, intensity))).pick)
+    return InjectedAnswer(pick=Schedule(seed, min(1.0, max(0.0, intensity))).pick)

@@ -17,10 +17,10 @@ from gateway.http.status import bad_request
 from gateway.http.user import User
 from gateway.reading.watch_stream import WatchStream
 from gateway.requests.context import Outcome, RequestContext, Stage
-from gateway.requests.interposed import Interposed, agent_of
-from gateway.trials.answers import ANSWERS, LONGEST, Answer, made
+from gateway.requests.interposed_stages import Interposed, agent_of
+from gateway.trials.answers import ANSWERS, LONGEST, InjectedAnswer, made
 from gateway.trials.chaos import chaos
-from gateway.trials.matching import FIELDS, Concern, Patterns, check_words, concern_of
+from gateway.trials.patterns import FIELDS, Concern, Patterns, check_words, concern_of
 from gateway.trials.watch_faults import Steering
 
 MOST_FAULTS = 1000
@@ -34,7 +34,7 @@ class UnknownFault(KeyError):
 
 
 @dataclass(slots=True, eq=False)
-class Fault:
+class FaultRule:
     """One fault. `asked` is its text by the test, `left` how often it may still apply, `hits` how often it has applied:
     to requests, or to watches.
     """
@@ -42,7 +42,7 @@ class Fault:
     id: str
     asked: Mapping[str, Any]
     concern: Concern
-    answer: Answer
+    answer: InjectedAnswer
     webhook: Patterns | None
     left: float
     probability: float
@@ -62,7 +62,7 @@ class Fault:
         self.hits += 1
         return True
 
-    def picked(self, context: RequestContext | None, info: RequestInfo) -> Answer | None:
+    def picked(self, context: RequestContext | None, info: RequestInfo) -> InjectedAnswer | None:
         """The answer for a request that the fault concerns; None if it does not apply to this request."""
         if self.answer.pick is None:
             return self.answer if self.meets() else None
@@ -75,13 +75,13 @@ class Fault:
         return found if found is not None and self.meets() else None
 
 
-class Faults:
+class FaultTable:
     """The faults of a server. Their stages are inserted while there is a fault."""
 
     def __init__(self, interposed: Interposed, plurals: Callable[[], Mapping[str, str]]) -> None:
         """`plurals` returns the plural names of the served resources by their singular names."""
         self._interposed, self._plurals = interposed, plurals
-        self._faults: dict[str, Fault] = {}
+        self._faults: dict[str, FaultRule] = {}
         interposed.listen(self._opened)
         self._stages = (
             ("authorization", Stage("faults", self._meet)),
@@ -91,7 +91,7 @@ class Faults:
 
     # the calls of the testing API
 
-    def add(self, asked: Any) -> Fault:
+    def add(self, asked: Any) -> FaultRule:
         """Adds a fault. It applies from now on, also to open watches. Raises StatusError 400."""
         if len(self._faults) >= MOST_FAULTS:
             raise bad_request(f"there are {MOST_FAULTS} faults already; remove some")
@@ -106,7 +106,7 @@ class Faults:
                     _steer(fault, fault.answer, stream)
         return fault
 
-    def remove(self, name: str) -> Fault:
+    def remove(self, name: str) -> FaultRule:
         """Removes a fault; the watches that it disturbs go on normally. Raises UnknownFault."""
         fault = self._faults.pop(name, None)
         if fault is None:
@@ -122,13 +122,13 @@ class Faults:
         for name in list(self._faults):
             self.remove(name)
 
-    def get(self, name: str) -> Fault:
+    def get(self, name: str) -> FaultRule:
         """A fault by its id. Raises UnknownFault."""
         if name not in self._faults:
             raise UnknownFault(name)
         return self._faults[name]
 
-    def all(self) -> Iterable[Fault]:
+    def all(self) -> Iterable[FaultRule]:
         """All faults, the oldest first."""
         return self._faults.values()
 
@@ -186,8 +186,8 @@ class Faults:
 class _Met:
     """A fault that applies to a request, and its answer."""
 
-    fault: Fault
-    answer: Answer
+    fault: FaultRule
+    answer: InjectedAnswer
 
     def __str__(self) -> str:
         return self.answer.name
@@ -226,14 +226,14 @@ def _afterwards(context: RequestContext) -> Outcome:
     return None
 
 
-def _steer(fault: Fault, answer: Answer, stream: WatchStream) -> None:
+def _steer(fault: FaultRule, answer: InjectedAnswer, stream: WatchStream) -> None:
     assert answer.watch is not None
     steering = Steering(stream, answer.watch)
     fault.steered.add(steering)
     steering.begin()
 
 
-def fault_of(asked: Any) -> Fault:
+def fault_of(asked: Any) -> FaultRule:
     """Reads a fault from the JSON of a test. Raises StatusError 400."""
     if not isinstance(asked, Mapping) or "answer" not in asked:
         raise bad_request('say what goes wrong: {"verb": "update", "resource": "configmaps", "answer": "conflict"}')
@@ -245,7 +245,7 @@ def fault_of(asked: Any) -> Fault:
     if probability is not None and not (isinstance(probability, int | float) and 0 <= probability <= 1):
         raise bad_request(f"probability of a fault is from 0 to 1, not {probability!r:.100}")
     webhook = concern_of({"name": asked["webhook"]}).fields.get("name") if asked.get("webhook") else None
-    return Fault(
+    return FaultRule(
         id=uuid4().hex,
         asked=dict(asked),
         concern=concern_of(asked),
@@ -257,7 +257,7 @@ def fault_of(asked: Any) -> Fault:
     )
 
 
-def _answer(said: Any) -> Answer:
+def _answer(said: Any) -> InjectedAnswer:
     """Reads an answer: its name, or a mapping of its name to its parameters. Raises StatusError 400."""
     name, given = said, None
     if isinstance(said, Mapping) and len(said) == 1:

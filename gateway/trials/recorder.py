@@ -18,11 +18,11 @@ from gateway.http.exchange import Response
 from gateway.http.request_info import RequestInfo
 from gateway.reading.watch_stream import WatchStream
 from gateway.requests.context import RequestContext, Stage
-from gateway.requests.interposed import agent_of
+from gateway.requests.interposed_stages import agent_of
 from gateway.requests.parts import Gateway
 from storage.cache import ResourceCache
 from storage.entry import Change
-from storage.instruments.timing import acting, current
+from storage.instruments.trace import acting, current
 
 LIMIT = 64 << 20  # bytes
 REQUEST, CHANGE, TOLD = 900, 400, 120  # bytes of a request, a change and a delivery, without their content
@@ -33,7 +33,7 @@ PROBES = ("/readyz", "/livez", "/healthz", "/testing/", "/debug/")
 MOST_WRITERS = 10_000  # the last revisions whose writers are kept for changes that are recorded later
 
 
-class Asked:
+class RecordedRequest:
     """A request and its result. `status` is 0 until it is answered, and if its connection was reset."""
 
     __slots__ = (
@@ -78,14 +78,14 @@ class Asked:
         return size if self.deliveries is None else size + DELIVERIES * TOLD
 
 
-class Changed:
+class RecordedVersion:
     """A version of an object, and the request or the controller that wrote it, if that is known."""
 
     __slots__ = ("actor", "at", "change", "number", "request", "resource")
 
     def __init__(self, number: int, change: Change, resource: tuple[str, str]) -> None:
         self.number, self.change, self.resource, self.at = number, change, resource, time()
-        self.request: Asked | None = None
+        self.request: RecordedRequest | None = None
         self.actor = ""
 
     @property
@@ -94,10 +94,10 @@ class Changed:
         return CHANGE + self.change.entry.size
 
 
-Event = Asked | Changed
+Event = RecordedRequest | RecordedVersion
 
 
-class Recorder:
+class FlightRecorder:
     """The recorder of one server. Before `start` it records nothing and costs nothing."""
 
     def __init__(self, gateway: Gateway, limit: int = LIMIT) -> None:
@@ -107,7 +107,7 @@ class Recorder:
         self._number = 0
         self._ends: dict[ResourceCache, Callable[[], None]] = {}
         self._ends_of_writes: list[Callable[[], None]] = []
-        self.writers: dict[int, Asked | str] = {}  # by revision: the last ones that this process wrote
+        self.writers: dict[int, RecordedRequest | str] = {}  # by revision: the last ones that this process wrote
         self._follows = False
         self.running = False
         self.dropped = 0
@@ -168,14 +168,14 @@ class Recorder:
 
     def _begin(self, context: RequestContext) -> None:
         if context.request.info.is_resource or not context.request.path.startswith(PROBES):
-            asked = Asked(context)
+            asked = RecordedRequest(context)
             context.recording = self
             context.asked = asked
             context.hear = partial(_heard, asked)
 
     def answered(self, context: RequestContext, response: Response) -> None:
         """Records a request that is about to be answered."""
-        asked: Asked = context.asked
+        asked: RecordedRequest = context.asked
         asked.status, asked.seconds = response.status, monotonic() - asked.began
         body = response.body
         if response.status >= 400:
@@ -186,7 +186,7 @@ class Recorder:
 
     def over(self, context: RequestContext) -> None:
         """Notes the end of an answer, such as of a watch. Records the request if it was not answered."""
-        asked: Asked = context.asked
+        asked: RecordedRequest = context.asked
         asked.ended = time()
         if not asked.number:
             asked.seconds = monotonic() - asked.began
@@ -217,9 +217,9 @@ class Recorder:
     def _changed(self, resource: tuple[str, str], change: Change | None) -> None:
         if change is None or change.corrupt:
             return
-        changed = Changed(0, change, resource)
+        changed = RecordedVersion(0, change, resource)
         writer = self.writers.get(change.revision)
-        if isinstance(writer, Asked):
+        if isinstance(writer, RecordedRequest):
             changed.request = writer
         elif writer is not None:
             changed.actor = writer
@@ -230,7 +230,7 @@ class Recorder:
         writers, times = self.writers, current.get()
         if isinstance(times, RequestContext):
             if times.recording is self:
-                asked: Asked = times.asked
+                asked: RecordedRequest = times.asked
                 asked.revision = revision
                 writers[revision] = asked
         elif actor := acting.get():
@@ -240,17 +240,17 @@ class Recorder:
 
     def _opened(self, context: RequestContext, stream: WatchStream) -> None:
         if context.recording is self:
-            asked: Asked = context.asked
+            asked: RecordedRequest = context.asked
             asked.deliveries = deque(maxlen=DELIVERIES)
             stream.told = partial(self._told, asked, stream)
 
-    def _told(self, asked: Asked, stream: WatchStream, events: int) -> None:
+    def _told(self, asked: RecordedRequest, stream: WatchStream, events: int) -> None:
         assert asked.deliveries is not None
         asked.events += events
         asked.deliveries.append((time(), stream.endpoint.store.cache.reached, events))
 
 
-def _heard(asked: Asked, name: str, seconds: float, code: int, refused: bool) -> None:
+def _heard(asked: RecordedRequest, name: str, seconds: float, code: int, refused: bool) -> None:
     """Notes the result of a webhook call, for the first 100 calls of a request."""
     if asked.calls is None:
         asked.calls = []

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from gateway.http.exchange import JSON_TYPE, parse_query
-from gateway.http.sending import Send
-from gateway.trials.recorder import Recorder
+from gateway.http.send import Send
+from gateway.trials.recorder import FlightRecorder
 from gateway.trials.story import MOST, story
 
 ROOT = "/debug/recorder"
@@ -22,7 +22,7 @@ class RecorderPages:
     and `/events` has the events as JSON.
     """
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: FlightRecorder) -> None:
         self.recorder = recorder
 
     def serves(self, scope: Any) -> bool:

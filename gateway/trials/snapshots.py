@@ -14,9 +14,9 @@ from uuid import uuid4
 from gateway.controllers import election
 from storage.embedded.member import TRANSACTION_OPERATIONS
 from storage.errors import TooLarge
-from storage.loading import load, values_of
+from storage.load import load, values_of
 from storage.store import EtcdStore
-from storage.unowned import Value, Values
+from storage.unowned_objects import Value, Values
 
 TRANSACTION_BYTES = 1_000_000  # etcd's limit is 1.5 MiB
 USUAL_OPERATIONS = 128  # etcd's default limit for a transaction

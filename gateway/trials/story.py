@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import orjson
 
 from gateway.http.time_slices import next_turn
-from gateway.trials.recorder import Asked, Changed, Event, Recorder
+from gateway.trials.recorder import Event, FlightRecorder, RecordedRequest, RecordedVersion
 from storage.entry import ChangeType, Entry
 
 MOST = 20_000  # the most events of one answer
@@ -23,10 +23,10 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _DELETES = frozenset({"delete", "deletecollection"})
 
 Json = dict[str, Any]
-Writers = dict[int, Asked | str]
+Writers = dict[int, RecordedRequest | str]
 
 
-async def story(recorder: Recorder, since: int = 0, most: int = MOST) -> bytes:
+async def story(recorder: FlightRecorder, since: int = 0, most: int = MOST) -> bytes:
     """JSON with the events after number `since`, `most` at most, and with the reasons of deletions."""
     events = recorder.since(since, most)
     written = _writers(recorder)
@@ -38,24 +38,24 @@ async def story(recorder: Recorder, since: int = 0, most: int = MOST) -> bytes:
     return orjson.dumps({"last": recorder.number, "dropped": recorder.dropped, "events": told, "gone": gone})
 
 
-def _writers(recorder: Recorder) -> Writers:
+def _writers(recorder: FlightRecorder) -> Writers:
     """The writer of each revision. An event may have been recorded before its writer knew the revision."""
-    return {**{each.revision: each for each in recorder if isinstance(each, Asked)}, **recorder.writers}
+    return {**{each.revision: each for each in recorder if isinstance(each, RecordedRequest)}, **recorder.writers}
 
 
-def _request_of(changed: Changed, written: Writers) -> Asked | None:
+def _request_of(changed: RecordedVersion, written: Writers) -> RecordedRequest | None:
     """The request that wrote a version, None if it is not known."""
     found = changed.request or written.get(changed.change.revision)
-    return found if isinstance(found, Asked) else None
+    return found if isinstance(found, RecordedRequest) else None
 
 
 def _told(event: Event, written: Writers, first: set[bytes]) -> Json:
-    if isinstance(event, Asked):
+    if isinstance(event, RecordedRequest):
         return _request(event)
     return _change(event, written, first)
 
 
-def _request(asked: Asked) -> Json:
+def _request(asked: RecordedRequest) -> Json:
     info = asked.info
     told: Json = {
         "n": asked.number,
@@ -91,7 +91,7 @@ def _request(asked: Asked) -> Json:
     return told
 
 
-def _change(changed: Changed, written: Writers, first: set[bytes]) -> Json:
+def _change(changed: RecordedVersion, written: Writers, first: set[bytes]) -> Json:
     change = changed.change
     namespace, name = _names(change.entry)
     told: Json = {
@@ -114,7 +114,7 @@ def _change(changed: Changed, written: Writers, first: set[bytes]) -> Json:
     return told
 
 
-def writer_of(changed: Changed, written: Writers) -> str:
+def writer_of(changed: RecordedVersion, written: Writers) -> str:
     """The writer of a version: a user with its user agent, or a controller. For a write of another server, the newest
     field manager.
     """
@@ -169,18 +169,18 @@ def _message(words: bytes) -> str:
     return str(found.get("message", ""))[:500] if isinstance(found, dict) else ""
 
 
-async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -> AsyncIterator[Json]:
+async def _gone(recorder: FlightRecorder, events: Sequence[Event], written: Writers) -> AsyncIterator[Json]:
     """The reasons of the deletions in some events."""
     ends = [event for event in events if _is_end(event)]
     if not ends:
         return
     keys = {event.change.key for event in ends}
-    histories: dict[tuple[bytes, str], list[Changed]] = {}
-    uids: dict[str, Changed] = {}
+    histories: dict[tuple[bytes, str], list[RecordedVersion]] = {}
+    uids: dict[str, RecordedVersion] = {}
     for count, event in enumerate(list(recorder)):
         if not count % PART:
             await next_turn()
-        if isinstance(event, Changed) and (event.change.key in keys or _is_end(event)):
+        if isinstance(event, RecordedVersion) and (event.change.key in keys or _is_end(event)):
             uid = _uid(event.change.entry)
             histories.setdefault((event.change.key, uid), []).append(event)
             if _is_end(event):
@@ -192,11 +192,13 @@ async def _gone(recorder: Recorder, events: Sequence[Event], written: Writers) -
         yield {"n": end.number, "why": list(_why(end, history, uids, written))}
 
 
-def _is_end(event: Event) -> TypeGuard[Changed]:
-    return isinstance(event, Changed) and event.change.type is ChangeType.DELETED
+def _is_end(event: Event) -> TypeGuard[RecordedVersion]:
+    return isinstance(event, RecordedVersion) and event.change.type is ChangeType.DELETED
 
 
-def _why(end: Changed, history: Iterable[Changed], uids: dict[str, Changed], written: Writers) -> Iterator[str]:
+def _why(
+    end: RecordedVersion, history: Iterable[RecordedVersion], uids: dict[str, RecordedVersion], written: Writers
+) -> Iterator[str]:
     """Lines about a deletion: who deleted the object, for which finalizers it waited, and what became of its owners.
 
     `history` has the recorded versions of the object with the same uid.
@@ -220,7 +222,7 @@ def _why(end: Changed, history: Iterable[Changed], uids: dict[str, Changed], wri
             yield f"its owner is {named}, whose end was not recorded"
 
 
-def _by(changed: Changed, written: Writers) -> str:
+def _by(changed: RecordedVersion, written: Writers) -> str:
     """The writer of a change, and its request."""
     request = _request_of(changed, written)
     how = "" if request is None else f" ({request.info.verb} {request.path})"
@@ -231,6 +233,6 @@ def _uid(entry: Entry) -> str:
     return str((_parsed(entry).get("metadata") or {}).get("uid", ""))
 
 
-def _meta(changed: Changed) -> Json:
+def _meta(changed: RecordedVersion) -> Json:
     found: Json = _parsed(changed.change.entry).get("metadata") or {}
     return found

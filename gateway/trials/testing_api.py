@@ -16,14 +16,14 @@ import orjson
 from gateway import clock
 from gateway.access.authentication import AudienceAgnostic, Authenticated
 from gateway.http.exchange import JSON_TYPE, Request
-from gateway.http.sending import Send
+from gateway.http.send import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
 from gateway.kinds.registry import Registry
 from gateway.requests.parts import Gateway
-from gateway.trials.faults import Fault, Faults, UnknownFault
-from gateway.trials.playing import Playing
-from gateway.trials.recorder import Recorder
+from gateway.trials.faults import FaultRule, FaultTable, UnknownFault
+from gateway.trials.recorder import FlightRecorder
+from gateway.trials.replay import Playing
 from gateway.trials.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
 from storage.errors import StorageError
 
@@ -69,13 +69,13 @@ class TestingApi:
 
     __test__ = False  # tells pytest that this class is no test
 
-    def __init__(self, gateway: Gateway, recorder: Recorder, clusters: Clusters | None = None) -> None:
+    def __init__(self, gateway: Gateway, recorder: FlightRecorder, clusters: Clusters | None = None) -> None:
         """`clusters` is None without --control-planes."""
         self._gateway, self._recorder, self._clusters = gateway, recorder, clusters
         settings = gateway.settings
         self._snapshots = Snapshots(gateway.store, settings.etcd_prefix, lambda: at_rest(gateway))
         self._playing = Playing(gateway.endpoints, gateway.store)
-        self._faults = Faults(gateway.interposed, lambda: plurals(gateway.registry))
+        self._faults = FaultTable(gateway.interposed, lambda: plurals(gateway.registry))
         self._users = Users()
         authenticator = gateway.services.authenticator
         authenticator.add(AudienceAgnostic(self._users, authenticator.audiences))
@@ -207,7 +207,7 @@ def plurals(registry: Registry) -> dict[str, str]:
     return {each.singular: each.resource for each in served if each.singular not in names}
 
 
-def _told(fault: Fault) -> object:
+def _told(fault: FaultRule) -> object:
     return {**fault.asked, "id": fault.id, "hits": fault.hits}
 
 

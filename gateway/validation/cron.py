@@ -11,7 +11,7 @@ from gateway.schema.integers import parse_int
 from gateway.validation.field import FieldError, go_quote, invalid
 
 
-class Bounds(NamedTuple):
+class FieldRange(NamedTuple):
     """The least and greatest number in a field of a schedule, and names for numbers from 0 on."""
 
     low: int
@@ -20,11 +20,11 @@ class Bounds(NamedTuple):
 
 
 _FIELDS = (
-    Bounds(0, 59),
-    Bounds(0, 23),
-    Bounds(1, 31),
-    Bounds(1, 12, ("", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")),
-    Bounds(0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat")),
+    FieldRange(0, 59),
+    FieldRange(0, 23),
+    FieldRange(1, 31),
+    FieldRange(1, 12, ("", "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")),
+    FieldRange(0, 6, ("sun", "mon", "tue", "wed", "thu", "fri", "sat")),
 )
 _DESCRIPTORS = ("@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly")
 _ZONE_PREFIXES = ("TZ=", "CRON_TZ=")
@@ -66,7 +66,7 @@ def _parse(schedule: str) -> None:
             _range(expression, bounds)
 
 
-def _range(expression: str, bounds: Bounds) -> None:
+def _range(expression: str, bounds: FieldRange) -> None:
     parts = expression.split("/")
     limits = parts[0].split("-")
     if limits[0] in ("*", "?"):
@@ -94,7 +94,7 @@ def _range(expression: str, bounds: Bounds) -> None:
         raise CronError(f"step of range should be a positive number: {expression}")
 
 
-def _number_or_name(text: str, bounds: Bounds) -> int:
+def _number_or_name(text: str, bounds: FieldRange) -> int:
     name = text.lower()
     return bounds.names.index(name) if name and name in bounds.names else _number(text)
 

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.jsontypes import go_dumps
 from gateway.schema.catalog import type_of
 from gateway.schema.order import in_go_order
-from gateway.validation.declared import NEW, Check
+from gateway.validation.declared_rules import NEW, Check
 from gateway.validation.field import (
     FieldError,
     Verbatim,

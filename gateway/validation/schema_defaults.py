@@ -29,10 +29,10 @@ _SURROUNDING = {"kind": "Validation", "apiVersion": "validation/v1"}
 
 EvaluateRules = Callable[[JsonObject, bool, Any, str], list[FieldError]]
 """Takes a schema, whether it is the schema of a whole object, a value and its path; returns the errors of the rules
-that the value breaks. Raises OutOfBudget."""
+that the value breaks. Raises DefaultsOutOfBudget."""
 
 
-class OutOfBudget(Exception):
+class DefaultsOutOfBudget(Exception):
     """The rules of all defaults cost too much together. No more defaults are checked; `found` are errors to report."""
 
     def __init__(self, found: list[FieldError]) -> None:
@@ -83,7 +83,7 @@ def validate_defaults(schema: JsonObject, path: str, evaluate: EvaluateRules) ->
     def validated() -> list[FieldError]:
         try:
             _validate(root, _Place(path, root), evaluate, found)
-        except OutOfBudget as error:
+        except DefaultsOutOfBudget as error:
             found.extend(error.found)
         return found
 

@@ -28,7 +28,7 @@ class _Known(threading.local):
 
     depth = 0
     only_whether = False  # true while only validity is asked, so that `best` need not count
-    schemas: dict[int, Counted]
+    schemas: dict[int, CountedSchema]
     counts: dict[tuple[int, int], int]
     verdicts: dict[tuple[int, int], bool]
 
@@ -61,7 +61,7 @@ class Alternatives:
 trying = Alternatives()
 
 
-class Counted:
+class CountedSchema:
     """A schema that counts how well values fit it. Its checks are compiled on first use."""
 
     def __init__(self, schema: JsonObject, compiled: Compile) -> None:
@@ -137,7 +137,7 @@ class Counted:
                 total += max(one.count(value) for one in alternatives)
         return total
 
-    def _of(self, key: str) -> list[Counted]:
+    def _of(self, key: str) -> list[CountedSchema]:
         return [one for each in self.schema.get(key) or () if (one := self._below(each)) is not None]
 
     # compiled on first use
@@ -152,17 +152,17 @@ class Counted:
         names = ("type", "format", "nullable", "x-kubernetes-int-or-string")
         return self._compiled({key: self.schema[key] for key in names if key in self.schema})
 
-    def _below(self, schema: Any) -> Counted | None:
-        """The `Counted` of a schema below this one: the one that was tried, or a new one. None for no schema."""
+    def _below(self, schema: Any) -> CountedSchema | None:
+        """The `CountedSchema` of a schema below this one: the one that was tried, or a new one. None for no schema."""
         if not isinstance(schema, dict):
             return None
         known = _known.schemas.get(id(schema))
         if known is None:
-            known = _known.schemas[id(schema)] = Counted(schema, self._compiled)
+            known = _known.schemas[id(schema)] = CountedSchema(schema, self._compiled)
         return known
 
 
-Failure = tuple[Counted, Sequence[FieldError]]
+Failure = tuple[CountedSchema, Sequence[FieldError]]
 
 
 def best(failures: Sequence[Failure], value: Any) -> Sequence[FieldError]:

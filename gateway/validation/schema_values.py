@@ -31,7 +31,7 @@ from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_below import Members, later
 from gateway.validation.schema_enums import compile_enum
 from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, known_format
-from gateway.validation.schema_matches import Counted, Failure, best, trying
+from gateway.validation.schema_matches import CountedSchema, Failure, best, trying
 
 NONE: Sequence[FieldError] = ()
 _SOME = 64  # items; checking usual ones takes less than a millisecond
@@ -315,11 +315,11 @@ def _junctors(schema: JsonObject, compiled: Compile) -> Part | None:
     return check
 
 
-def _alternatives(schemas: list[JsonObject] | None, compiled: Compile) -> list[Counted]:
-    return [Counted(one, compiled) for one in schemas or ()]
+def _alternatives(schemas: list[JsonObject] | None, compiled: Compile) -> list[CountedSchema]:
+    return [CountedSchema(one, compiled) for one in schemas or ()]
 
 
-def _all(alternatives: list[Counted], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _all(alternatives: list[CountedSchema], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
     wrong = 0
     for one in alternatives:
         look()
@@ -333,7 +333,7 @@ def _all(alternatives: list[Counted], value: Any, name: str, was: Before | None,
         found.append(_said(name, f"validate all the schemas (allOf){none}"))
 
 
-def _any(alternatives: list[Counted], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _any(alternatives: list[CountedSchema], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
     failures = list[Failure]()
     for one in alternatives:
         look()
@@ -346,7 +346,7 @@ def _any(alternatives: list[Counted], value: Any, name: str, was: Before | None,
     found += best(failures, value)
 
 
-def _one(alternatives: list[Counted], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _one(alternatives: list[CountedSchema], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
     results = list[Failure]()
     for one in alternatives:
         look()

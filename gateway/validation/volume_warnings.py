@@ -13,7 +13,7 @@ _MOST_LOOKS = 100_000  # comparisons of two paths of one volume; a long path cou
 _LOOK = 256
 
 
-class Target(NamedTuple):
+class VolumePath(NamedTuple):
     """A path in a volume, without a trailing slash. `source` names what is written there, in projected volumes."""
 
     path: str
@@ -29,12 +29,12 @@ class _Overlaps:
     A sort finds the paths that overlap any other. Only these are compared with each other, at most _MOST_LOOKS times.
     """
 
-    def __init__(self, targets: Iterable[Target]) -> None:
+    def __init__(self, targets: Iterable[VolumePath]) -> None:
         self._involved = _overlapping([target.path for target in targets if target.path])
-        self._seen: dict[Target, str] = {}
+        self._seen: dict[VolumePath, str] = {}
         self._looks = _MOST_LOOKS
 
-    def of(self, target: Target) -> Iterator[Target]:
+    def of(self, target: VolumePath) -> Iterator[VolumePath]:
         """Yields the earlier targets that this one overlaps, each once, in their order. Then records this one."""
         if target.path not in self._involved:
             return
@@ -76,7 +76,7 @@ def overlap_warnings(volumes: Iterable[JsonObject]) -> Iterator[str]:
             yield from _within([_projected_targets(source) for source in sources], name, "Projected")
 
 
-def _within(sources: list[list[Target] | None], name: str, kind: str) -> Iterator[str]:
+def _within(sources: list[list[VolumePath] | None], name: str, kind: str) -> Iterator[str]:
     """Yields the warnings about one volume. `sources` has the targets of each source; None for an empty source."""
     overlaps = _Overlaps(target for targets in sources for target in targets or ())
     for targets in sources:
@@ -87,12 +87,12 @@ def _within(sources: list[list[Target] | None], name: str, kind: str) -> Iterato
                 yield f"volume {go_quote(name)} ({kind}): overlapping paths: {target} with {other}"
 
 
-def _targets(items: Iterable[JsonObject], source: str = "") -> list[Target]:
+def _targets(items: Iterable[JsonObject], source: str = "") -> list[VolumePath]:
     return [_target(item.get("path", ""), source) for item in items]
 
 
-def _target(path: str, source: str) -> Target:
-    return Target(path.rstrip("/"), source)
+def _target(path: str, source: str) -> VolumePath:
+    return VolumePath(path.rstrip("/"), source)
 
 
 _CERTIFICATE = (
@@ -102,7 +102,7 @@ _CERTIFICATE = (
 )
 
 
-def _projected_targets(source: JsonObject) -> list[Target] | None:
+def _projected_targets(source: JsonObject) -> list[VolumePath] | None:
     if not source:
         return None
     for key, shown in (("configMap", "ConfigMap"), ("secret", "Secret")):

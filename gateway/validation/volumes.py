@@ -10,7 +10,7 @@ from gateway.validation.container import validate_pull_policy
 from gateway.validation.field import FieldError, duplicate, forbidden, invalid, required
 from gateway.validation.names import byte_length, is_dns1123_label, is_dns1123_subdomain
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.projected import validate_projected
+from gateway.validation.projected_volumes import validate_projected
 from gateway.validation.quantities import is_negative
 from gateway.validation.volume_sources import AFTER_PROJECTED, SOURCES
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.kinds import metadata
-from gateway.writing.answering import respond
+from gateway.writing.answer import respond
 from gateway.writing.body import read_object
-from gateway.writing.creating import create_object
+from gateway.writing.create import create_object
+from gateway.writing.field_tracking import track_fields
 from gateway.writing.offload import offloaded
 from gateway.writing.options import write_options
 from gateway.writing.owners import drop_duplicate_owners
-from gateway.writing.tracking import track_fields
 from gateway.writing.write import begin
 
 

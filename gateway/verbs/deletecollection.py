@@ -14,7 +14,7 @@ from gateway.reading.pages import read_page
 from gateway.reading.unreadable import refuse_unreadable
 from gateway.validation import field
 from gateway.verbs.delete import warn_of_dependents
-from gateway.writing.deleting import delete_object
+from gateway.writing.delete import delete_object
 from gateway.writing.deleting_each import delete_each
 from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions, WriteOptions
 from gateway.writing.options_body import read_delete_options

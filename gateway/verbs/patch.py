@@ -5,11 +5,11 @@ from __future__ import annotations
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
-from gateway.writing.answering import respond
+from gateway.writing.answer import respond
 from gateway.writing.offload import offloaded
+from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
-from gateway.writing.patching import maker_of, size_of
-from gateway.writing.updating import update_object
+from gateway.writing.update import update_object
 from gateway.writing.write import begin
 
 

@@ -6,13 +6,13 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds import metadata
-from gateway.writing.answering import respond
+from gateway.writing.answer import respond
 from gateway.writing.body import read_object
-from gateway.writing.making import Made, Present
+from gateway.writing.field_tracking import track_fields
+from gateway.writing.make import Made, Present
 from gateway.writing.options import write_options
 from gateway.writing.owners import drop_duplicate_owners
-from gateway.writing.tracking import track_fields
-from gateway.writing.updating import update_object
+from gateway.writing.update import update_object
 from gateway.writing.write import begin
 
 

@@ -12,7 +12,7 @@ from gateway.http.negotiation import PARTIAL_LIST
 from gateway.http.websocket import is_wanted
 from gateway.reading.interests import interest_of
 from gateway.reading.list_options import ListOptions, list_options, parse_resource_version
-from gateway.reading.view import View
+from gateway.reading.view import WatchView
 from gateway.reading.watch_body import WatchBody
 from gateway.reading.watch_stream import WatchStream
 
@@ -55,15 +55,15 @@ async def nothing() -> AsyncIterator[bytes]:
         yield b""
 
 
-def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListOptions) -> View:
+def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListOptions) -> WatchView:
     """The view that all watchers of one selection in one representation share."""
     prefix = endpoint.collection(request.info.namespace)
     key = (encoder, prefix, options.label_selector, options.field_selector, options.name)
     view = endpoint.views.get(key)
     convert = endpoint.versions.of if endpoint.versions.converts else None
-    if not isinstance(view, View):
+    if not isinstance(view, WatchView):
         interest = interest_of(endpoint, prefix, options)
         selects = endpoint.versions.selects
-        view = View(endpoint.cache, prefix, options.match, encoder.event, convert, interest, selects, encoder.step)
+        view = WatchView(endpoint.cache, prefix, options.match, encoder.event, convert, interest, selects, encoder.step)
         endpoint.views[key] = view
     return view

@@ -18,12 +18,12 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 
 from gateway.jsontypes import JsonObject
 from gateway.memo import Memory
-from gateway.outbound.client import LARGEST, Answer, Client
+from gateway.outbound.client import LARGEST, Client, Reply
 from gateway.outbound.errors import CallError, deadline_exceeded
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.services import NoAddress, ServiceAddresses
 from gateway.outbound.target import Target
-from gateway.outbound.trust import CONTEXT, Context, context_of
+from gateway.outbound.trust import CONTEXT, TlsContext, context_of
 from gateway.schema.errors import DecodeError
 from gateway.schema.outside import parsed_soon, read_json
 from gateway.webhooks.refusals import refusal
@@ -51,7 +51,7 @@ class WebhookError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class WebhookCredentials:
     """The credentials for a webhook: a client certificate with its key (PEM), and the Authorization header's value."""
 
     certificate: bytes = b""
@@ -59,13 +59,13 @@ class Credentials:
     authorization: str = ""
 
 
-ANONYMOUS = Credentials()
+ANONYMOUS = WebhookCredentials()
 
-Identify = Callable[[str, int], Credentials]
+Identify = Callable[[str, int], WebhookCredentials]
 """Returns the credentials for a host and port."""
 
 
-def nobody(host: str, port: int) -> Credentials:
+def nobody(host: str, port: int) -> WebhookCredentials:
     """The `Identify` without credentials for any host."""
     return ANONYMOUS
 
@@ -77,7 +77,7 @@ class WebhookAddress:
     target: Target
     path: str
     url: str
-    identity: Credentials
+    identity: WebhookCredentials
 
 
 class Webhooks:
@@ -135,7 +135,7 @@ class Webhooks:
         timeout: float = TIMEOUT,
         headers: tuple[Header, ...] = (),
         largest: int = LARGEST,
-    ) -> Answer:
+    ) -> Reply:
         """Posts JSON to a webhook, and returns its answer, whatever the status. Raises WebhookError.
 
         `timeout` is in seconds, and is sent in the query. `headers` are sent beside the content types. An answer of
@@ -162,7 +162,7 @@ class Webhooks:
         except (WebhookError, ValueError):
             return str(config.get("url", ""))
 
-    async def _answered(self, place: WebhookAddress, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
+    async def _answered(self, place: WebhookAddress, asked: OutboundRequest, deadline: float, largest: int) -> Reply:
         """The answer. After one with Retry-After, waits and sends the request again, as client-go's rest.Request does.
 
         Raises CallError, at once if the wait would end after the deadline.
@@ -177,7 +177,7 @@ class Webhooks:
             await asyncio.sleep(seconds)
         return await self._followed(place, asked, deadline, largest)
 
-    async def _followed(self, place: WebhookAddress, asked: OutboundRequest, deadline: float, largest: int) -> Answer:
+    async def _followed(self, place: WebhookAddress, asked: OutboundRequest, deadline: float, largest: int) -> Reply:
         """The answer, after redirects to other paths of the same server, as Go's servers send them for //path.
 
         A redirect to another server is not followed: no object is sent there. Raises CallError.
@@ -236,7 +236,7 @@ def _cleaned(path: str) -> str:
     return quote(normpath("/" + path.lstrip("/")), safe="/$&+,:;=@")
 
 
-def _retry_after(answer: Answer) -> int | None:
+def _retry_after(answer: Reply) -> int | None:
     """The seconds of Retry-After, after which to send the request again; None if the answer is final."""
     if answer.status != _RETRIED and answer.status < 500:
         return None
@@ -255,10 +255,10 @@ def _path_here(location: str, place: WebhookAddress) -> str:
     return (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
 
 
-_contexts: Memory[tuple[str, Credentials], Context] = Memory(32 << 20, 8 << 20)
+_contexts: Memory[tuple[str, WebhookCredentials], TlsContext] = Memory(32 << 20, 8 << 20)
 
 
-def _trusting(bundle: str, identity: Credentials) -> Context:
+def _trusting(bundle: str, identity: WebhookCredentials) -> TlsContext:
     found = _contexts.get((bundle, identity))
     if found is None:
         trusted = base64.b64decode(bundle).decode("ascii", "replace")

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from gateway.endpoints.endpoint import Endpoint
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.schema.decode import DecodeReport
-from gateway.writing.creating import create_object
-from gateway.writing.deleting import delete_object
-from gateway.writing.making import Made, Present
+from gateway.writing.create import create_object
+from gateway.writing.delete import delete_object
+from gateway.writing.field_tracking import track_fields
+from gateway.writing.make import Made, Present
 from gateway.writing.options import DeleteOptions, WriteOptions
-from gateway.writing.patching import applying
-from gateway.writing.tracking import track_fields
-from gateway.writing.updating import update_object
+from gateway.writing.patch import applying
+from gateway.writing.update import update_object
 from gateway.writing.write import Write, Written, begin_as
 from storage.store import EtcdStore
 
@@ -33,7 +33,7 @@ class Actor:
 
     def __init__(
         self,
-        endpoints: Endpoints,
+        endpoints: EndpointTable,
         user: User,
         via: Mapping[EtcdStore, EtcdStore] | None = None,
         manager: str = MANAGER,

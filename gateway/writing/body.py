@@ -14,10 +14,10 @@ from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject, dumps, loads
-from gateway.kinds.recurring import ANY_SPECIFICATION, Specification, Template, Templates
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import has_type_of
-from gateway.kinds.unserved import taken_beside
+from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification, SpecTemplate, SpecTemplates
+from gateway.kinds.unserved_versions import taken_beside
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import unstored
 from gateway.schema.errors import YamlError
@@ -84,7 +84,7 @@ class _Reader:
         lost = unstored(self.type, value)
         return Sent(self._object(value, version, named, strict, DecodeReport()), len(data), lost)
 
-    def read_again(self, data: bytes, media_type: str, templates: Templates) -> Sent:
+    def read_again(self, data: bytes, media_type: str, templates: SpecTemplates) -> Sent:
         """Reads the body. If an equal spec was read before, its decoded form is reused (see Templates)."""
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
@@ -100,9 +100,9 @@ class _Reader:
             template.settled = dumps(obj[template.member])
         return Sent(obj, len(data), specification=Specification(template))
 
-    def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: Templates) -> JsonObject | None:
+    def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: SpecTemplates) -> JsonObject | None:
         """The object with the known, decoded spec `settled`; None if there is any problem in the other members."""
-        report, member = DecodeReport(), Template.member
+        report, member = DecodeReport(), SpecTemplate.member
         others = dict(value)
         del others[member]
         try:

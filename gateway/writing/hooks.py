@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gateway.endpoints.hooks import WriteHooks
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersionResource
@@ -23,7 +23,7 @@ MANAGER = "kube-apiserver"
 class OwnObjects:
     """Writes objects as the server's own user, by the usual steps of a write."""
 
-    def __init__(self, endpoints: Endpoints) -> None:
+    def __init__(self, endpoints: EndpointTable) -> None:
         self._actor = Actor(endpoints, ITSELF, manager=MANAGER)
 
     async def create(self, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
@@ -40,12 +40,12 @@ class OwnObjects:
         await self._actor.delete(self._actor.of(*gvr), namespace, name, options)
 
 
-async def create_own(endpoints: Endpoints, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
+async def create_own(endpoints: EndpointTable, gvr: GroupVersionResource, namespace: str, obj: JsonObject) -> bool:
     """The same as `OwnObjects.create`."""
     return await OwnObjects(endpoints).create(gvr, namespace, obj)
 
 
-def hooks_for(endpoints: Endpoints, resource: Resource) -> WriteHooks | None:
+def hooks_for(endpoints: EndpointTable, resource: Resource) -> WriteHooks | None:
     """The write hooks of a resource; None if its strategy allocates nothing."""
     match resource.strategy.allocation:
         case Allocation.SERVICE_ADDRESSES:
@@ -54,7 +54,7 @@ def hooks_for(endpoints: Endpoints, resource: Resource) -> WriteHooks | None:
             return None
 
 
-def service_allocation(endpoints: Endpoints) -> ServiceAllocation:
+def service_allocation(endpoints: EndpointTable) -> ServiceAllocation:
     """The hooks that allocate cluster IPs and node ports of Services."""
     from gateway.allocation.services import ServiceAllocation  # imported late: only writes of Services need it
 

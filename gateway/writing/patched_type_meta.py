@@ -10,7 +10,7 @@ from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Version
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import unregistered
-from gateway.kinds.unserved import reads_unserved
+from gateway.kinds.unserved_versions import reads_unserved
 from gateway.schema.decode import DecodeError
 from gateway.schema.types import Type
 from gateway.writing.body import version_and_kind

@@ -23,8 +23,8 @@ from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.metadata import now_text
-from gateway.kinds.recurring import ANY_SPECIFICATION, Specification
 from gateway.kinds.resource import Resource
+from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification
 from gateway.kinds.write_context import Warn, WriteContext
 from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError, judged
@@ -32,7 +32,7 @@ from gateway.writing.offload import offloaded
 from gateway.writing.options import WriteOptions, manager_of
 from gateway.writing.unchanged_members import Kept
 from storage.change import Charge, Finish, Put
-from storage.instruments.timing import acting
+from storage.instruments.trace import acting
 from storage.protocol import Store
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def judged_beside(write: Write, found: list[FieldError], obj: JsonObject, old: J
     """The errors of a kind's rule together with those of its declarative validation."""
     if not (rules := write.endpoint.strategy.declared):
         return found
-    from gateway.validation.declared import errors_beside
+    from gateway.validation.declared_rules import errors_beside
 
     return errors_beside(rules, found, obj, old)
 

@@ -58,7 +58,7 @@ class Lease(NamedTuple):
     ttl: int
 
 
-class Key(NamedTuple):
+class BackupKey(NamedTuple):
     """A key without the prefix; `lease` is the number of its lease, 0 for none."""
 
     key: bytes
@@ -88,7 +88,7 @@ class Writer:
     def lease(self, lease: Lease) -> None:
         self._frame(b"L", _LEASE.pack(*lease))
 
-    def key(self, key: Key) -> None:
+    def key(self, key: BackupKey) -> None:
         self._keys += 1
         self._frame(b"K", _KEY.pack(key.lease, len(key.key)) + key.key + key.value)
 
@@ -130,7 +130,7 @@ def verify(path: Path, told: Told = lambda done, of: None) -> BackupInfo:
     return BackupInfo(header, keys, leased, size)
 
 
-def read(path: Path) -> Iterator[Lease | Key]:
+def read(path: Path) -> Iterator[Lease | BackupKey]:
     """Yields the leases and keys of a verified file, in order. Raises InvalidBackup, OSError."""
     with path.open("rb") as file:
         frames = _frames(file, _checked_length(file), lambda done: None)
@@ -214,7 +214,7 @@ def _header(frame: tuple[bytes, bytes] | None) -> Header:
     return header
 
 
-def _records(frames: Iterator[tuple[bytes, bytes]]) -> Iterator[Lease | Key]:
+def _records(frames: Iterator[tuple[bytes, bytes]]) -> Iterator[Lease | BackupKey]:
     keys, ended = 0, False
     for kind, content in frames:
         if ended:
@@ -229,7 +229,7 @@ def _records(frames: Iterator[tuple[bytes, bytes]]) -> Iterator[Lease | Key]:
                     if len(key) != size:
                         raise InvalidBackup("a key is cut off")
                     keys += 1
-                    yield Key(key, content[_KEY.size + size :], lease)
+                    yield BackupKey(key, content[_KEY.size + size :], lease)
                 case b"E":
                     ended = True
                     if _COUNT.unpack(content) != (keys,):

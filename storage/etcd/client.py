@@ -9,7 +9,7 @@ from storage.etcd.kv import KV
 from storage.etcd.lease import Leases
 from storage.etcd.maintenance import Maintenance
 from storage.etcd.settings import EtcdSettings
-from storage.etcd.transforming import Transformer, TransformingKV
+from storage.etcd.transformer import Transformer, TransformingKV
 from storage.etcd.watch import Watches
 
 

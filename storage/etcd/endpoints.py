@@ -13,13 +13,13 @@ from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
 from storage.errors import OtherCluster, StorageError, Unanswered, Unavailable
 from storage.etcd.auth import Login
-from storage.etcd.belonging import Belonging
+from storage.etcd.cluster_check import Belonging
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import rpc_pb2, stubs
 from storage.etcd.http2.line import Line, LineCalls
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.unary import UnaryCalls, unary
-from storage.instruments.timing import trace_headers
+from storage.instruments.trace import trace_headers
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")

@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
-from storage.etcd.results import DeleteResult, Head, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
+from storage.etcd.results import ClusterState, DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 from storage.keys import prefix_end
 
 _EQUAL, _MOD, _VALUE = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD, rpc_pb2.Compare.VALUE
@@ -135,11 +135,11 @@ class KV:
         answer = await self._call(_RANGE, self._probe(key), timeout=timeout, repeatable=True)
         return answer.header.revision
 
-    async def head(self, key: bytes = b"\0", range_end: bytes = b"", *, timeout: float | None = None) -> Head:
+    async def head(self, key: bytes = b"\0", range_end: bytes = b"", *, timeout: float | None = None) -> ClusterState:
         """As `revision`, with the cluster ID, the raft term, and the number of keys in [key, range_end)."""
         probe = rpc_pb2.RangeRequest(key=key, range_end=range_end, count_only=True) if range_end else self._probe(key)
         answer = await self._call(_RANGE, probe, timeout=timeout, repeatable=True)
-        return Head(answer.header.cluster_id, answer.header.raft_term, answer.header.revision, answer.count)
+        return ClusterState(answer.header.cluster_id, answer.header.raft_term, answer.header.revision, answer.count)
 
     def _probe(self, key: bytes) -> rpc_pb2.RangeRequest:
         probe = self._probes.get(key)

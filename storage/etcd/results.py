@@ -89,7 +89,7 @@ class SwapResult(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ClusterState:
     """The state of a cluster: its ID, its raft term, its revision, and the number of keys in the requested range."""
 
     cluster: int

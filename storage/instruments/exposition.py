@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
-from storage.instruments.snapshot import Sample, Snapshot
+from storage.instruments.snapshot import FamilySnapshot, Sample
 
 TEXT = b"text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
 OPEN_METRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores"
@@ -19,7 +19,7 @@ _EXACT = 1 << 53  # above it, a float can't hold every integer
 _HELP_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 
 
-def exposition(snapshots: Sequence[Snapshot], open_metrics: bool = False) -> bytes:
+def exposition(snapshots: Sequence[FamilySnapshot], open_metrics: bool = False) -> bytes:
     """All families that have children, in UTF-8: in Prometheus' format, or with `open_metrics` in OpenMetrics."""
     lines: list[str] = []
     for each in snapshots:
@@ -30,7 +30,7 @@ def exposition(snapshots: Sequence[Snapshot], open_metrics: bool = False) -> byt
     return "\n".join(lines).encode() + b"\n"
 
 
-def _family(family: Snapshot, open_metrics: bool) -> Iterator[str]:
+def _family(family: FamilySnapshot, open_metrics: bool) -> Iterator[str]:
     name, kind = family.name, family.kind
     if open_metrics and kind == "counter":
         if name.endswith("_total"):  # in OpenMetrics the suffix is only in the sample's name
@@ -50,7 +50,7 @@ def _family(family: Snapshot, open_metrics: bool) -> Iterator[str]:
             yield f"{family.name}{braces} {_number(sample.value)}"
 
 
-def _histogram(family: Snapshot, sample: Sample, labels: str, open_metrics: bool) -> Iterator[str]:
+def _histogram(family: FamilySnapshot, sample: Sample, labels: str, open_metrics: bool) -> Iterator[str]:
     name, comma, seen = family.name, "," if labels else "", 0
     for index, (bound, count) in enumerate(zip((*map(_number, family.bounds), "+Inf"), sample.counts, strict=True)):
         seen += count

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Literal, TypeVar
 
-from storage.instruments.owners import By, Key, owners
+from storage.instruments.owners import Key, OwnerLabels, owners
 
 ALPHA, BETA, STABLE = "ALPHA", "BETA", "STABLE"
 """The stability level of a family (KEP-1209, "Metrics stability framework")."""
@@ -98,7 +98,7 @@ class Family(Generic[Child]):
         self._children: dict[Labels, Child] = {}
         self._of: list[tuple[str, list[int]]] = []
 
-    def belongs(self, of: Sequence[By]) -> None:
+    def belongs(self, of: Sequence[OwnerLabels]) -> None:
         """Declares which labels name the owners of its children. Raises ValueError for an unknown label."""
         self._of = [(each.what, [self.label_names.index(name) for name in each.names]) for each in of]
 
@@ -212,7 +212,7 @@ AnyFamily = Counters | Gauges | Histograms
 _declared: dict[str, AnyFamily] = {}
 
 
-def counter(name: str, help_: str, *labels: str, level: str = ALPHA, of: Sequence[By] = ()) -> Counters:
+def counter(name: str, help_: str, *labels: str, level: str = ALPHA, of: Sequence[OwnerLabels] = ()) -> Counters:
     """Declares a family of counters. Raises ValueError if the name is already declared.
 
     `of` says which labels name the owners of its children.
@@ -221,7 +221,7 @@ def counter(name: str, help_: str, *labels: str, level: str = ALPHA, of: Sequenc
 
 
 def gauge(
-    name: str, help_: str, *labels: str, level: str = ALPHA, across: Across = "sum", of: Sequence[By] = ()
+    name: str, help_: str, *labels: str, level: str = ALPHA, across: Across = "sum", of: Sequence[OwnerLabels] = ()
 ) -> Gauges:
     """Declares a family of gauges; `across` says how the gauges of --workers processes are combined."""
     return _declare(Gauges(name, help_, labels, level, across), of)
@@ -233,7 +233,7 @@ def histogram(
     *labels: str,
     buckets: Sequence[float] = DEFAULT_BUCKETS,
     level: str = ALPHA,
-    of: Sequence[By] = (),
+    of: Sequence[OwnerLabels] = (),
 ) -> Histograms:
     """Declares a family of histograms; `buckets` are the upper bounds, without the last one, which is infinite."""
     return _declare(Histograms(name, help_, labels, level, tuple(map(float, buckets))), of)
@@ -253,7 +253,7 @@ def declared() -> Iterator[AnyFamily]:
 F = TypeVar("F", Counters, Gauges, Histograms)
 
 
-def _declare(family: F, of: Sequence[By]) -> F:
+def _declare(family: F, of: Sequence[OwnerLabels]) -> F:
     if family.name in _declared:
         raise ValueError(f"{family.name} is declared already")
     family.belongs(of)

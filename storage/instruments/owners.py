@@ -27,19 +27,19 @@ class Owned(Protocol):
         """Drops a child."""
 
 
-class By(NamedTuple):
+class OwnerLabels(NamedTuple):
     """The sort of an owner, and the labels that name it. The sort is "" if the first label's value is the sort."""
 
     what: str
     names: tuple[str, ...]
 
 
-def by(what: str, *names: str) -> By:
+def by(what: str, *names: str) -> OwnerLabels:
     """The labels that name an owner of a sort."""
-    return By(what, names)
+    return OwnerLabels(what, names)
 
 
-class Owners:
+class SeriesOwners:
     """The entered owners, and the children of each."""
 
     def __init__(self) -> None:
@@ -103,5 +103,5 @@ class Owners:
                     del self._owned[key]
 
 
-owners = Owners()
+owners = SeriesOwners()
 """The owners of this process; families are global too."""

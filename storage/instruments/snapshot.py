@@ -19,7 +19,7 @@ class Sample:
 
 
 @dataclass(slots=True)
-class Snapshot:
+class FamilySnapshot:
     """One family: its declaration, and its children."""
 
     name: str
@@ -61,21 +61,21 @@ def show(forms: Forms) -> None:
     _Shown.forms = staticmethod(forms)
 
 
-def snapshots() -> list[Snapshot]:
+def snapshots() -> list[FamilySnapshot]:
     """All families, sorted by name. It takes a microsecond per child, and may run in another thread."""
     forms = _Shown.forms()
     shown = ((family, forms.get(family.name, _AS_DECLARED)) for family in declared())
     return [snapshot_of(family, form) for family, form in shown if not form.hidden]
 
 
-def snapshot_of(family: AnyFamily, form: Form = _AS_DECLARED) -> Snapshot:
+def snapshot_of(family: AnyFamily, form: Form = _AS_DECLARED) -> FamilySnapshot:
     """One family in a form."""
     samples = [_sample(labels, child) for labels, child in family.children()]
     names = family.label_names if form.labels is None else form.labels
     if names is not family.label_names:
         samples = _narrowed(samples, family.label_names, names, form.only)
     level = form.level or family.level
-    return Snapshot(family.name, family.kind, family.help, level, names, family.bounds, family.across, samples)
+    return FamilySnapshot(family.name, family.kind, family.help, level, names, family.bounds, family.across, samples)
 
 
 def _narrowed(samples: list[Sample], declared: Labels, names: Labels, only: tuple[str, str] | None) -> list[Sample]:
@@ -94,9 +94,9 @@ def _sample(labels: Labels, child: object) -> Sample:
     return Sample(labels, child.value)  # type: ignore[attr-defined]  # a counter or a gauge
 
 
-def together(processes: Iterable[Sequence[Snapshot]]) -> list[Snapshot]:
+def together(processes: Iterable[Sequence[FamilySnapshot]]) -> list[FamilySnapshot]:
     """The combined families of several processes of one server, sorted by name. The first process's are changed."""
-    found: dict[str, Snapshot] = {}
+    found: dict[str, FamilySnapshot] = {}
     for process in processes:
         for family in process:
             known = found.get(family.name)
@@ -107,7 +107,7 @@ def together(processes: Iterable[Sequence[Snapshot]]) -> list[Snapshot]:
     return [found[name] for name in sorted(found)]
 
 
-def _add(known: Snapshot, other: Snapshot) -> None:
+def _add(known: FamilySnapshot, other: FamilySnapshot) -> None:
     children = {sample.labels: sample for sample in known.samples}
     for sample in other.samples:
         mine = children.get(sample.labels)

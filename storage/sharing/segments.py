@@ -12,7 +12,7 @@ import os
 import weakref
 from collections.abc import Iterable, Iterator
 
-from storage.sharing.located import value_at
+from storage.sharing.located_values import value_at
 
 SIZE = 8 << 20  # bytes of a segment; a larger value has a segment of its own
 WASTE = 0.25  # unused bytes that are tolerated, as a share of the used ones
@@ -32,7 +32,7 @@ class Segment:
         self.keys: list[bytes] = []  # of the values that were written here
 
 
-class Location:
+class ValueLocation:
     """The place of a value, with the flags of its record; immutable."""
 
     __slots__ = ("end", "flags", "revision", "segment", "start")
@@ -61,7 +61,7 @@ class Segments:
         if self._current is not None:
             yield self._current
 
-    def write(self, key: bytes, text: bytes, flags: int, revision: int) -> Location:
+    def write(self, key: bytes, text: bytes, flags: int, revision: int) -> ValueLocation:
         """Writes a value. Raises OSError if there is no memory."""
         segment, size = self._current, len(text)
         if segment is None or segment.used + size > segment.size:
@@ -72,9 +72,9 @@ class Segments:
         segment.live += size
         self._live += size
         segment.keys.append(key)
-        return Location(segment, start, end, flags, revision)
+        return ValueLocation(segment, start, end, flags, revision)
 
-    def release(self, place: Location) -> None:
+    def release(self, place: ValueLocation) -> None:
         """Notes that a value is no longer used."""
         size = place.end - place.start
         place.segment.live -= size
@@ -93,7 +93,7 @@ class Segments:
         if self._sealed.pop(segment.number, None) is not None:
             self._waste -= segment.size - segment.live
 
-    def recount(self, places: Iterable[Location]) -> None:
+    def recount(self, places: Iterable[ValueLocation]) -> None:
         """Counts the used bytes anew; `places` are all values in use."""
         for segment in self:
             segment.live = 0

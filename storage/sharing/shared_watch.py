@@ -20,9 +20,9 @@ from typing import cast
 from storage.entry import Entry
 from storage.errors import StorageError, Unavailable
 from storage.etcd import DELETE, PUT, KeyEvent, KeyValue, WatchBatch
-from storage.sharing.located import Located, value_at
+from storage.sharing.located_values import Located, value_at
 from storage.sharing.records import DELETED, HEAD, LINEAGE, PACKET, RECORD, SEGMENT, PacketType
-from storage.unowned import Values
+from storage.unowned_objects import Values
 from storage.watch_cache import WatchCache
 
 PACKETS = 8  # read in one turn of the event loop
@@ -38,7 +38,7 @@ class FeederLost(Unavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class WatchOrigin:
     """The revision of the initial values, etcd's cluster ID and raft term, and whether progress can be requested."""
 
     revision: int
@@ -65,7 +65,7 @@ class SharedWatch:
         self._socket, self._cache, self._known = connection, cache, known
         self._loop = asyncio.get_running_loop()
         self.items: Values = {}  # the initial values, complete once `origin` is done
-        self.origin: asyncio.Future[Origin] = self._loop.create_future()
+        self.origin: asyncio.Future[WatchOrigin] = self._loop.create_future()
         self.told = asyncio.Event()  # set by the first packet
         self.waits = False  # whether the last packet was NOT_YET: too few values to share
         self.ended = asyncio.Event()
@@ -226,7 +226,7 @@ class SharedWatch:
                 )
             case PacketType.COMPLETE:
                 cluster, term, progress = LINEAGE.unpack_from(data, HEAD.size)
-                self.origin.set_result(Origin(number, cluster, term, bool(progress)))
+                self.origin.set_result(WatchOrigin(number, cluster, term, bool(progress)))
         self.waits = kind == PacketType.NOT_YET
         self.told.set()
 

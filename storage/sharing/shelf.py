@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache, ResourceSpec
 from storage.entry import MARK, Entry, LabelsAndFields, with_version
-from storage.sharing.located import unreadable
+from storage.sharing.located_values import unreadable
 from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
-from storage.sharing.segments import Location, Segment, Segments
-from storage.unowned import raw_of
+from storage.sharing.segments import Segment, Segments, ValueLocation
+from storage.unowned_objects import raw_of
 from storage.values import UnreadableValue
 from storage.watch_cache import WatchCache
 
@@ -21,7 +21,7 @@ class Shelf(ResourceCache):
 
     def __init__(self, root: bytes) -> None:
         super().__init__(ResourceSpec(root, b"", bytes, _no_labels_and_fields))
-        self.places: dict[bytes, Location] = {}
+        self.places: dict[bytes, ValueLocation] = {}
         self.segments = Segments()
         self.records: list[bytes] = []  # of changes that were not sent to the workers yet
         self.moved: list[bytes] = []
@@ -32,10 +32,10 @@ class Shelf(ResourceCache):
     def __len__(self) -> int:
         return len(self.places)
 
-    def get(self, key: bytes) -> Location | None:  # type: ignore[override]  # has a revision, as an entry
+    def get(self, key: bytes) -> ValueLocation | None:  # type: ignore[override]  # has a revision, as an entry
         return self.places.get(key)
 
-    def write(self, key: bytes, value: bytes, revision: int) -> Location:
+    def write(self, key: bytes, value: bytes, revision: int) -> ValueLocation:
         """Writes a value to shared memory, unless it is there already.
 
         It compares values too: a restored etcd may have another value at the same revision.
@@ -53,8 +53,8 @@ class Shelf(ResourceCache):
             return self.segments.write(key, value, 0, revision)
         return self.segments.write(key, spliced, SPLICED, revision)
 
-    def put(self, key: bytes, value: bytes | Location, revision: int) -> None:
-        place = value if isinstance(value, Location) else self.write(key, value, revision)
+    def put(self, key: bytes, value: bytes | ValueLocation, revision: int) -> None:
+        place = value if isinstance(value, ValueLocation) else self.write(key, value, revision)
         before = self.places.get(key)
         if before is not None and before is not place:
             self.segments.release(before)
@@ -67,9 +67,9 @@ class Shelf(ResourceCache):
             self.segments.release(before)
         self.records.append(record(key, DELETED, 0, 0, 0, revision))
 
-    def load(self, items: Iterable[tuple[bytes, bytes | Entry | Location, int]]) -> None:
+    def load(self, items: Iterable[tuple[bytes, bytes | Entry | ValueLocation, int]]) -> None:
         for key, value, revision in items:
-            self.places[key] = value if isinstance(value, Location) else self.write(key, raw_of(value), revision)
+            self.places[key] = value if isinstance(value, ValueLocation) else self.write(key, raw_of(value), revision)
         self.segments.recount(self.places.values())
 
     def all_keys(self) -> list[bytes]:
@@ -144,7 +144,7 @@ class PublishedCache(WatchCache):
             self.shelf.flush()
 
 
-def located(key: bytes, place: Location) -> bytes:
+def located(key: bytes, place: ValueLocation) -> bytes:
     """The record of a value's place."""
     return record(key, place.flags, place.segment.number, place.start, place.end, place.revision)
 

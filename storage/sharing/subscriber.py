@@ -10,9 +10,9 @@ from pathlib import Path
 
 from storage.entry import Entry, is_awaited, is_untransformed
 from storage.errors import StorageError
-from storage.etcd import Head
-from storage.loading import Loaded, newest
-from storage.sharing.located import Unreadable
+from storage.etcd import ClusterState
+from storage.load import Loaded, newest
+from storage.sharing.located_values import UnreadableShared
 from storage.sharing.shared_watch import FeederLost, SharedWatch
 from storage.time_slice import TimeSlice
 from storage.watch_cache import WatchCache
@@ -74,7 +74,7 @@ class Subscriber:
         finally:
             self._close()
 
-    async def load(self, head: Head) -> Loaded | None:
+    async def load(self, head: ClusterState) -> Loaded | None:
         """The feeder's values, for the first load; None if they have to be loaded from etcd.
 
         `head` is etcd's head before: the feeder has to be on the same cluster. Never raises.
@@ -178,7 +178,7 @@ class Subscriber:
         It does so once per version: if this process itself has the older keys, a reload does not help.
         """
         version = entry.key, entry.revision
-        if is_untransformed(entry) and not isinstance(value, Unreadable) and self._reread != version:
+        if is_untransformed(entry) and not isinstance(value, UnreadableShared) and self._reread != version:
             self._reread = version
             if is_awaited(entry):
                 self.read_again()

@@ -131,7 +131,7 @@ class Ticker:
 async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCache]]:
     """A server in this process. Yields its port and cache."""
     from gateway.credentials.certificates import ensure_certificates, server_context
-    from gateway.launch.process import Server, configuration
+    from gateway.launch.process import ServerProcess, configuration
     from gateway.launch.wiring import app_of
     from gateway.settings.config import Settings
 
@@ -143,7 +143,7 @@ async def served(etcd: str, directory: Path) -> AsyncIterator[tuple[int, WatchCa
     )  # fmt: skip
     made = ensure_certificates(directory / "certificates", ["127.0.0.1"])
     app, listener, ready = app_of(settings), socket.create_server(("127.0.0.1", 0)), asyncio.Event()
-    server = Server(app, configuration(app, server_context(made.certificate, made.key)), ready.set)
+    server = ServerProcess(app, configuration(app, server_context(made.certificate, made.key)), ready.set)
     task = asyncio.create_task(server.serve([listener]))
     waiting = asyncio.create_task(ready.wait())
     await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)

@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 
 from gateway.credentials.certificates import server_context
-from gateway.http.accepting import BACKLOG
+from gateway.http.acceptor import BACKLOG
 from gateway.launch.process import KEEP_ALIVE
 
 PIECE = 1 << 20

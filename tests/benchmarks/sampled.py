@@ -20,13 +20,13 @@ REST = "event loop and tasks"
 
 STAGES = {
     "HTTP and TLS": ("uvicorn/", "/ssl.py", "gateway/http/protocol", "gateway/http/cycle", "gateway/http/scope"),
-    "answer: head, sending": ("gateway/http/sending", "gateway/http/framing", "gateway/writing/answering"),
+    "answer: head, sending": ("gateway/http/send", "gateway/http/framing", "gateway/writing/answer"),
     "authentication": ("gateway/requests/identity", "gateway/access/authentication", "gateway/access/impersonation"),
     "priority and fairness": ("gateway/flowcontrol/",),
     "authorization": ("gateway/requests/access", "gateway/access/"),
     "default": ("gateway/defaults/",),
     "admission": ("gateway/admission/", "gateway/quotas/", "gateway/allocation/"),
-    "managed fields": ("gateway/apply/", "gateway/writing/tracking"),
+    "managed fields": ("gateway/apply/", "gateway/writing/field_tracking"),
     "encode": (
         "gateway/schema/encode",
         "gateway/schema/order",

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from apiserver_gateway.testing import ApiServer, wait_for
-from gateway.access.signing import new_request
+from gateway.access.signing_authority import new_request
 from tests.clients.command import Kubectl
 from tests.clients.conftest import _program
 from tests.forked import api_server

@@ -15,7 +15,7 @@ from tests.hasty import hasty
 FEW = 4  # etcd watch streams that a server opens for itself, for any number of watches
 # Even on a busy machine, etcd sends changes from before the start. Without them, each resource needs a stream for a
 # moment
-PATIENT = {"storage.seeding.WAIT": 60.0}
+PATIENT = {"storage.history_seed.WAIT": 60.0}
 
 OUTCOMES = {"200", "connection refused", "connection reset", "EOF"}  # the last three while the server is down
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
-from gateway.http.accepting import BETWEEN_REPORTS, Quota, address_of
+from gateway.http.acceptor import BETWEEN_REPORTS, ConnectionQuota, address_of
 from tests.hostile.conftest import answers
 from tests.hostile.probe import held_at_most, memory
 from tests.hostile.wire import Wire
@@ -228,7 +228,7 @@ def test_the_server_takes_as_many_descriptors_as_it_may(server: ApiServer) -> No
 
 def test_few_descriptors_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 1024))
-    quota = Quota.for_descriptors(10_000)
+    quota = ConnectionQuota.for_descriptors(10_000)
     assert quota.per_address < quota.total / 1.9 and quota.total < 1024
 
 

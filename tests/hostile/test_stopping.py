@@ -23,7 +23,7 @@ SOON = 30.0  # seconds in which an idle server stops
 COMPUTING = "sum(range(10**12))"  # one C call, during which no other thread and no signal handler runs
 SLOW = f"""
 import sys
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.commands.cli import main
 
 respond = Discovery.respond
@@ -41,7 +41,7 @@ sys.exit(main(sys.argv[1:]))
 
 WAITING = """
 import asyncio, sys
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.launch import process
 from gateway.commands.cli import main
 

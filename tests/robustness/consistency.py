@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from storage.checking import Checker
+from storage.cache_check import Checker
 from tests.integration.reads.node import PATIENCE, Node
 
 

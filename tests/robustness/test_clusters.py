@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import OtherCluster, Unavailable
-from storage.etcd import EtcdClient, EtcdSettings, Head
+from storage.etcd import ClusterState, EtcdClient, EtcdSettings
 from tests.integration.reads.node import PATIENCE
 from tests.robustness.members import Member, cluster
 from tests.robustness.trouble import etcdctl
@@ -64,7 +64,7 @@ async def test_the_message_names_endpoints_and_clusters(strangers: list[Member])
     assert OtherCluster.REMEDY in str(raised.value)
 
 
-async def _alone(member: Member) -> Head:
+async def _alone(member: Member) -> ClusterState:
     async with EtcdClient(settings([member])) as client:
         return await client.head()
 

@@ -29,7 +29,7 @@ OTHERS = {
     "gateway.access.certificate_chains": "of a TLS handshake: whatever fails is no certificate",
     "gateway.access.client_certificates": "a file of a flag",
     "gateway.access.keys": "a file of a flag",
-    "gateway.access.signing": "the CA of this server",
+    "gateway.access.signing_authority": "the CA of this server",
     "gateway.commands.shared_secrets": "made by this program",
     "gateway.credentials.certificates": "made by this program",
     "gateway.credentials.named_certificates": "a file of a flag",

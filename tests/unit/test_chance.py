@@ -33,8 +33,8 @@ PAUSES = {
     "unit/flowcontrol/test_fair_queuing.py": (7, "the clock of its loop is simulated"),
     "unit/http/test_alarms.py": (1, "a timer of the loop, with which alarms are compared"),
     "unit/outbound/test_client.py": (1, "one connection is kept later than the other"),
-    "unit/storage/instruments/test_timing.py": (2, "the wait that is measured"),
-    "unit/storage/test_waking.py": (1, "a follower that takes long"),
+    "unit/storage/instruments/test_trace.py": (2, "the wait that is measured"),
+    "unit/storage/test_waiters.py": (1, "a follower that takes long"),
     "unit/observability/test_watchdog.py": (5, "beats of the watchdog, and waits that hold nothing"),
 }
 

@@ -53,7 +53,7 @@ SHORT = {
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
     "gateway/release/metrics.py:forms": "minors",
     "gateway/release/release.py:_release": "minors and gates",
-    "gateway/validation/declared.py:_whole": "rules of the code",
+    "gateway/validation/declared_rules.py:_whole": "rules of the code",
     "gateway/validation/internal_form.py:_of_variant": "minors",
     "storage/etcd/http2/headers.py:decoded": "header blocks of etcd, of at most two frames",
 }
@@ -69,7 +69,7 @@ IN_ORDER = {
     "storage/index.py": "names of fields and labels",
     "storage/instruments/owners.py": "names of what has metrics",
     "storage/memo.py": "bounded by bytes",
-    "storage/undoing.py": "revisions",
+    "storage/undo.py": "revisions",
 }
 # what is empty and stays so
 EMPTY = frozenset(
@@ -79,8 +79,8 @@ EMPTY = frozenset(
         "gateway/http/exchange.py:_NO_QUERY",
         "gateway/http/exchange.py:_NO_SCOPE",
         "gateway/operations/framework.py:ANY_METHOD",
-        "gateway/requests/resting.py:_NO_HEADERS",
-        "gateway/requests/resting.py:_NO_SCOPE",
+        "gateway/requests/resting_context.py:_NO_HEADERS",
+        "gateway/requests/resting_context.py:_NO_SCOPE",
         "storage/history.py:_NONE",
         "storage/history.py:_NO_TIMES",
     }

@@ -27,7 +27,7 @@ from storage.etcd import KeyEvent
 from storage.etcd.endpoints import Endpoints, EtcdEndpoint
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.results import KeyValue
-from storage.etcd.transforming import TransformingKV
+from storage.etcd.transformer import TransformingKV
 from storage.etcd.watch_stream import EtcdWatchStream
 from storage.values import UnreadableValue
 

@@ -22,12 +22,12 @@ JSON = {
     "gateway.schema.outside": "the reader of all else",
     "gateway.transfer.documents": "files of who runs the command",
     "gateway.transfer.kubeconfig": "a program of who runs the command",
-    "gateway.trials.playing": "of tests",
+    "gateway.trials.replay": "of tests",
     "gateway.trials.story": "of tests",
     "gateway.trials.testing_api": "of tests",
     "storage.backups.file": "a backup",
     "storage.backups.marker": "written by this program",
-    "storage.compacted": "written by an API server",
+    "storage.compaction_key": "written by an API server",
     "storage.continuation": "the reader of continue tokens",
     "storage.embedded.words": "etcd's log",
     "storage.entry": "written by this program, or made canonical",
@@ -46,7 +46,7 @@ OUTSIDE = (
 """Folders that talk to other servers. They do not use `loads`, which is for values that this server has written."""
 OWN = {
     "gateway.access.rbac.default_policy": "a file of the package",
-    "gateway.admission.webhooks.patching": "what it has written in the line before",
+    "gateway.admission.webhooks.patch": "what it has written in the line before",
     "gateway.aggregation.service_changes": "a stored object",
     "gateway.aggregation.services": "a stored object",
 }

@@ -15,7 +15,7 @@ from tests.unit.later import LATER, within
 ROOT = Path(__file__).parents[2]
 
 ALSO_LATER = (  # beside tests/unit/later.py: what those parts import in their turn
-    "gateway.admission.webhooks.calling",  # with the first webhook
+    "gateway.admission.webhooks.webhook_call",  # with the first webhook
     "gateway.customresources.cleanup",
     "gateway.customresources.model",
     "jsonpatch",

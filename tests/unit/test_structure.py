@@ -211,34 +211,34 @@ WIRING = "gateway.launch.wiring"
 OF_ETCD = "storage.database"
 FEEDER = "gateway.launch.feeder"
 PARTS = frozenset({
-    "gateway.access.following.Following",
+    "gateway.access.file_reload.Following",
     "gateway.access.modes.Authorization",
     "gateway.access.rbac.policy.RbacPolicy",
     "gateway.admission.chain.PluginParts",
     "gateway.admission.policies.policies.Policies",
     "gateway.aggregation.delegation.Delegation",
-    "gateway.aggregation.described.Described",
-    "gateway.aggregation.discovered.Discovered",
-    "gateway.aggregation.running.Aggregation",
+    "gateway.aggregation.extension_openapi.ExtensionOpenApi",
+    "gateway.aggregation.extension_discovery.ExtensionDiscovery",
+    "gateway.aggregation.aggregation.Aggregation",
     "gateway.aggregation.services.ApiServices",
     "gateway.customresources.definitions.Definitions",
-    "gateway.controllers.running.Controllers",
-    "gateway.discovery.serving.Discovery",
+    "gateway.controllers.controllers.Controllers",
+    "gateway.discovery.discovery.Discovery",
     "gateway.endpoints.caches.Caches",
     "gateway.endpoints.services.Services",
-    "gateway.endpoints.table.Endpoints",
+    "gateway.endpoints.table.EndpointTable",
     "gateway.flowcontrol.watches.OpenWatches",
     "gateway.kinds.objects.Objects",
     "gateway.launch.app.App",
-    "gateway.observability.siblings.Siblings",
+    "gateway.observability.siblings.SiblingProcesses",
     "gateway.operations.application.Operational",
-    "gateway.quotas.charging.Charges",
+    "gateway.quotas.charges.Charges",
     "gateway.requests.handler.Handler",
-    "gateway.requests.interposed.Interposed",
+    "gateway.requests.interposed_stages.Interposed",
     "gateway.requests.parts.Gateway",
     "gateway.webhooks.client.Webhooks",
     "storage.catching_up.Pasts",
-    "storage.checking.Checker",
+    "storage.cache_check.Checker",
     "storage.feed.Feed",
     "storage.reads.Reads",
     "storage.watch_cache.WatchCache",
@@ -278,7 +278,7 @@ def test_parts_have_what_they_need_when_they_are_made(module: str) -> None:
 
 
 def test_objects_are_followed_in_one_way() -> None:
-    """Followers get each object through storage/following.py. No other module splits batches."""
+    """Followers get each object through storage/followers.py. No other module splits batches."""
     batches = {"Batch", "Changes", "State", "Told", "listen"}
     taps = {
         name
@@ -287,7 +287,7 @@ def test_objects_are_followed_in_one_way() -> None:
         if isinstance(node, ast.ImportFrom) and node.module == "storage.tap"
         if batches & {alias.name for alias in node.names}
     }
-    assert taps == {"storage.following"}
+    assert taps == {"storage.followers"}
 
 
 LINES, LINES_OF_A_FUNCTION = 400, 50
@@ -361,12 +361,12 @@ def test_a_fact_is_written_once() -> None:
 
 def test_recurring_specs_are_known_to_few() -> None:
     """Rules ask the WriteContext or the Admission."""
-    found = {name for name, names in imports().items() if "gateway.kinds.recurring" in names}
+    found = {name for name, names in imports().items() if "gateway.kinds.spec_templates" in names}
     assert found == {
         "gateway.kinds.strategy",
         "gateway.kinds.write_context",
         "gateway.writing.body",
-        "gateway.writing.patching",
+        "gateway.writing.patch",
         "gateway.writing.write",  # passes it on
     }
 

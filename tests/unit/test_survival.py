@@ -19,17 +19,17 @@ SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work"
 
 # what is begun and is no function of the same module: why nobody is left waiting when it fails
 ELSEWHERE = {
-    ("gateway.aggregation.running", "work"): "survives each key",
-    ("gateway.clusters.reconciling", "work"): "survives each key",
+    ("gateway.aggregation.aggregation", "work"): "survives each key",
+    ("gateway.clusters.reconciler", "work"): "survives each key",
     ("gateway.clusters.table", "awake.end"): "who puts it to rest waits for it, and is told",
     ("gateway.clusters.table", "self.awake"): "one control plane, which the next change wakes",
     ("gateway.clusters.table", "self.common.feed.run"): "with all of the table: the process begins it anew",
     ("gateway.commands.etcd_flags", "work"): "one piece of work, whose caller waits for it",
     ("gateway.customresources.definitions", "work"): "survives each key",
     ("gateway.customresources.serving", "clean_up"): "one definition",
-    ("gateway.controllers.running", "observer.run"): "with all controllers: election begins them anew",
-    ("gateway.controllers.running", "foreign.run"): "with all controllers: election begins them anew",
-    ("gateway.controllers.running", "work"): "survives each key",
+    ("gateway.controllers.controllers", "observer.run"): "with all controllers: election begins them anew",
+    ("gateway.controllers.controllers", "foreign.run"): "with all controllers: election begins them anew",
+    ("gateway.controllers.controllers", "work"): "survives each key",
     ("gateway.http.cycle", "self.run_asgi"): "one request",
     ("gateway.http.protocol", "cycle.run_asgi"): "one request",
     ("gateway.launch.background", "work"): "a failure ends the process, which says why",
@@ -38,8 +38,8 @@ ELSEWHERE = {
     ("gateway.reading.older_history", "awaited"): "one watch, whose task waits for it",
     ("storage.consistency", "work"): "fails all who wait for it",
     ("storage.memo", "make"): "one piece of work, whose callers wait for it",
-    ("storage.paging", "asked"): "one page, whose caller waits for it",
-    ("storage.backups.restoring", "make"): "one part of a restore, whose caller waits for it",
+    ("storage.pages", "asked"): "one page, whose caller waits for it",
+    ("storage.backups.restore", "make"): "one part of a restore, whose caller waits for it",
 }
 
 # loops in which a failure ends the task: why that is right
@@ -52,7 +52,7 @@ ENDING = {
     ("gateway.launch.process", "_tell_time"): "until the start is over",
     ("gateway.proxies.channels", "_coming"): "one session, which ends",
     ("gateway.proxies.channels", "_going"): "one session, which ends",
-    ("storage.seeding", "_ask_for_progress"): "one start, which goes on without",
+    ("storage.history_seed", "_ask_for_progress"): "one start, which goes on without",
 }
 EVENTS = {"wait", "channel_ready", "anext", "disconnected", "guard", "read", "fill", "after", "watch"}
 """Methods that are waited for by who begins them: a failure is raised there."""

@@ -29,11 +29,11 @@ raise SystemExit(workers.Supervisor(1, work).run(lambda: None))
 HANGS_ONCE = """
 import logging, os, signal
 from pathlib import Path
-from gateway.launch import hanging, workers
+from gateway.launch import pulse, workers
 
 logging.basicConfig(format="%(message)s")
 workers.RESTART_PAUSE = 0
-hanging.LOOK, hanging.LOOKS = 0.01, 3
+pulse.LOOK, pulse.LOOKS = 0.01, 3
 
 def work(parent):
     parent.ready()

@@ -164,7 +164,7 @@ _PRIMITIVES = {
 }
 
 
-def type_of(message: Message) -> types.Type:
+def type_of(message: Message) -> types.CelType:
     """The type of a cel.expr.Type."""
     kind, (inner,) = next(iter(message.items()))
     match kind:
@@ -184,7 +184,7 @@ def type_of(message: Message) -> types.Type:
             return types.type_of(type_of(inner)) if inner else types.TYPE
         case "abstract_type":
             parameters = [type_of(each) for each in inner.get("parameter_types", ())]
-            return types.Type(types.Kind.OPAQUE, inner["name"][0].decode(), *parameters)
+            return types.CelType(types.Kind.OPAQUE, inner["name"][0].decode(), *parameters)
     raise Skip("protobuf messages")
 
 
@@ -222,8 +222,8 @@ def _tests(document: Message) -> Iterator[tuple[str, Message]]:
             yield f"{section['name'][0].decode()}/{test['name'][0].decode()}", test
 
 
-def _environment(test: Message) -> tuple[dict[str, types.Type], dict[str, Any]]:
-    variables: dict[str, types.Type] = {}
+def _environment(test: Message) -> tuple[dict[str, types.CelType], dict[str, Any]]:
+    variables: dict[str, types.CelType] = {}
     for declared in test.get("type_env", ()):
         if "function" in declared:
             raise Skip("functions of their own")
@@ -284,7 +284,7 @@ def _compare(value: Any, test: Message) -> str:
     return f"is {value!r}, should be {wanted!r}"
 
 
-def _compare_type(given: types.Type, test: Message) -> str:
+def _compare_type(given: types.CelType, test: Message) -> str:
     if "typed_result" not in test:
         return ""
     wanted = type_of(test["typed_result"][0]["deduced_type"][0])

@@ -28,7 +28,7 @@ from typing import Any
 
 import yaml
 
-from gateway.encodings.table import Row
+from gateway.encodings.table import TableRow
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.columns.custom import custom_columns
 from gateway.kinds.columns.model import Columns
@@ -210,7 +210,7 @@ def differences(table: Json, columns: Columns, date: str, objects: list[Json]) -
     for row, obj in zip(table["rows"] or (), objects, strict=True):
         answers = []
         for now in (at - 1, at, at + 0.999, at + 1.999):
-            text = Row(columns, dumps(obj)[1:], obj).now_text(now) + b"null}"
+            text = TableRow(columns, dumps(obj)[1:], obj).now_text(now) + b"null}"
             answers.append(loads(text))
         wanted = [row["cells"], row.get("conditions")]
         got = [[answer["cells"], answer.get("conditions")] for answer in answers]

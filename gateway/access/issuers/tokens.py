@@ -12,8 +12,8 @@ from functools import partial
 from hashlib import sha256
 
 from gateway.access.authentication import Authenticated, InvalidCredentials, decoded
+from gateway.access.issuers.claim_mapper import ClaimError, Mapper
 from gateway.access.issuers.key_set import KeySet, KeySetError
-from gateway.access.issuers.mapping import ClaimError, Mapper
 from gateway.access.issuers.settings import IssuerSettings
 from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, verified_claims
 from gateway.jsontypes import JsonObject

@@ -23,7 +23,7 @@ from gateway.access.nodes.references import (
 from gateway.jsontypes import JsonObject
 from storage.cache import ResourceCache
 from storage.entry import Entry
-from storage.guarded import guarded
+from storage.guard import guarded
 from storage.keys import namespace_and_name
 
 PIECE = 0.005  # seconds of one time slice; the event loop runs other tasks between two slices
@@ -57,7 +57,7 @@ class NodeGraph:
         self._users: dict[_Object, set[str]] = {}  # the volumes that name a secret
         self._changed: dict[_Place, Entry | None] = {}
 
-    # the methods of a follower of the cache (storage/following.py): changes are recorded
+    # the methods of a follower of the cache (storage/followers.py): changes are recorded
 
     def clear(self) -> None:
         for each in (self._nodes, self._pods, self._volumes, self._users, self._changed):

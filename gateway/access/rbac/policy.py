@@ -51,7 +51,7 @@ class RoleRef:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class RoleBinding:
     """A binding: its role, and its subjects in order, each with its text for the reason of a decision."""
 
     namespace: str
@@ -79,8 +79,8 @@ class RbacPolicy:
 
     def __init__(self) -> None:
         self._roles: dict[_Key, tuple[PolicyRule, ...]] = {}
-        self._bindings: dict[_Key, Binding] = {}
-        self._granted: dict[_Place, dict[RoleRef, dict[str, Binding]]] = {}
+        self._bindings: dict[_Key, RoleBinding] = {}
+        self._granted: dict[_Place, dict[RoleRef, dict[str, RoleBinding]]] = {}
         self._indexes: dict[_Place, RoleIndex[RoleRef]] = {}
         self._listeners: list[Callable[[], None]] = []
         self.complete = asyncio.Event()  # cleared while the default roles are being made: decisions wait for them
@@ -92,7 +92,7 @@ class RbacPolicy:
         """Calls `listener` whenever a role or binding has changed."""
         self._listeners.append(listener)
 
-    # the methods of a follower of the cache (storage/following.py)
+    # the methods of a follower of the cache (storage/followers.py)
 
     def clear(self) -> None:
         for each in (self._roles, self._bindings, self._granted, self._indexes):
@@ -167,7 +167,7 @@ class RbacPolicy:
         """The rules of a role; None if the role does not exist."""
         return self._roles.get((role.namespace, role.name))
 
-    def granted(self, user: User, namespace: str) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
+    def granted(self, user: User, namespace: str) -> Iterator[tuple[dict[str, RoleBinding], RoleRef]]:
         """The user's roles: first the cluster-wide ones, then those of the namespace.
 
         Each comes with the bindings, by name, that bind it to one subject: the user's name or a group. A role that is
@@ -179,7 +179,7 @@ class RbacPolicy:
                 for role, named in self._granted.get((scope, subject), {}).items():
                     yield named, role
 
-    def relevant(self, user: User, info: RequestInfo) -> Iterator[tuple[dict[str, Binding], RoleRef]]:
+    def relevant(self, user: User, info: RequestInfo) -> Iterator[tuple[dict[str, RoleBinding], RoleRef]]:
         """The roles of `granted` that may allow a request, and those that do not exist."""
         subjects = self._subjects(user)
         for scope in ("", info.namespace) if info.namespace else ("",):
@@ -243,7 +243,7 @@ def _kind_of(resource: ResourceCache) -> RbacResource:
     return RbacResource(resource.spec.group_resource[1])
 
 
-def _binding(key: _Key, obj: JsonObject) -> Binding:
+def _binding(key: _Key, obj: JsonObject) -> RoleBinding:
     namespace, name = key
     subjects = []
     for subject in obj.get("subjects") or ():
@@ -258,4 +258,4 @@ def _binding(key: _Key, obj: JsonObject) -> Binding:
                 if home:
                     shown = f"ServiceAccount {go_quote(f'{who}/{home}')}"
                     subjects.append(((False, f"{SERVICE_ACCOUNT}{home}:{who}"), shown))
-    return Binding(namespace, name, role_ref(obj, namespace), tuple(subjects))
+    return RoleBinding(namespace, name, role_ref(obj, namespace), tuple(subjects))

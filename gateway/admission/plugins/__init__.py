@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from gateway.admission.chain import Chain, Kinds, Plugin, PluginParts, compile_chain
+from gateway.admission.chain import AdmissionChain, Kinds, Plugin, PluginParts, compile_chain
 from gateway.admission.configuration import InvalidConfiguration, read_documents
 from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
@@ -36,7 +36,9 @@ def _names(enabled: Collection[str], disabled: Collection[str]) -> Iterator[str]
             yield name
 
 
-def chain_for(resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: PluginParts) -> Chain:
+def chain_for(
+    resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: PluginParts
+) -> AdmissionChain:
     """The chain of a resource or subresource from the enabled plug-ins whose feature gates are on."""
     on, asked = parts.release.gates.enabled, _names(enabled, disabled)
     plugins = [plugin_of(name) for name in asked if not PLUGINS[name].asks or on(PLUGINS[name].asks)]

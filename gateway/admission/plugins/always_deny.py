@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginReviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.kinds.attributes import Operation
@@ -17,4 +17,4 @@ async def _refuse(admission: Admission) -> None:
     raise refused(admission, admission.obj, "admission control is denying all modifications")
 
 
-PLUGIN = Plugin("AlwaysDeny", _handles, lambda parts: Reviews(_refuse, _refuse))
+PLUGIN = Plugin("AlwaysDeny", _handles, lambda parts: PluginReviews(_refuse, _refuse))

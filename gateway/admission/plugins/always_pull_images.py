@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.admission.chain import Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginReviews, on
 from gateway.admission.record import Admission
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject
@@ -60,5 +60,5 @@ async def _validate(admission: Admission) -> None:
 PLUGIN = Plugin(
     "AlwaysPullImages",
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
-    lambda parts: Reviews(_admit, _validate),
+    lambda parts: PluginReviews(_admit, _validate),
 )

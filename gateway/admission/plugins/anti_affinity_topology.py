@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginReviews, on
 from gateway.admission.record import Admission
 from gateway.http.status import forbidden
 from gateway.kinds.attributes import Operation
@@ -27,5 +27,5 @@ async def _validate(admission: Admission) -> None:
 PLUGIN = Plugin(
     "LimitPodHardAntiAffinityTopology",
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
-    lambda parts: Reviews(validate=_validate),
+    lambda parts: PluginReviews(validate=_validate),
 )

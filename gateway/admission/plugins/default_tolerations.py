@@ -4,14 +4,14 @@ as --default-not-ready-toleration-seconds and --default-unreachable-toleration-s
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews, on
 from gateway.admission.record import Admission
 from gateway.kinds.attributes import Operation
 
 _TAINTS = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     added = [
         {"key": taint, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
         for taint, seconds in zip(_TAINTS, parts.toleration_seconds, strict=True)
@@ -30,7 +30,7 @@ def _make(parts: PluginParts) -> Reviews:
         if missing:
             spec["tolerations"] = tolerations + missing
 
-    return Reviews(admit, None)
+    return PluginReviews(admit, None)
 
 
 PLUGIN = Plugin("DefaultTolerationSeconds", on("/pods", operations=(Operation.CREATE, Operation.UPDATE)), _make)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.record import Admission
 from gateway.admission.refusal import joined
@@ -119,10 +119,10 @@ def _problems(path: str, limit: dict[str, Any]) -> list[str]:
     return errors
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     limits = parts.configured[NAME]
     assert isinstance(limits, EventLimits)
-    return Reviews(validate=limits.validate)
+    return PluginReviews(validate=limits.validate)
 
 
 PLUGIN = Plugin(

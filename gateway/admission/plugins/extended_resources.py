@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, Reviews, on
+from gateway.admission.chain import Plugin, PluginReviews, on
 from gateway.admission.record import Admission
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
@@ -42,5 +42,5 @@ def _is_alike(toleration: JsonObject, wanted: dict[str, JsonObject]) -> bool:
 PLUGIN = Plugin(
     "ExtendedResourceToleration",
     on("/pods", operations=(Operation.CREATE, Operation.UPDATE)),
-    lambda parts: Reviews(_admit),
+    lambda parts: PluginReviews(_admit),
 )

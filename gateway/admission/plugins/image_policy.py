@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, checked
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
@@ -160,10 +160,10 @@ def configure(document: Document) -> ImagePolicy:
     return ImagePolicy(remote, allow, deny, given.get("defaultAllow", False))
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     policy = parts.configured[NAME]
     assert isinstance(policy, ImagePolicy)
-    return Reviews(validate=policy.validate)
+    return PluginReviews(validate=policy.validate)
 
 
 PLUGIN = Plugin(

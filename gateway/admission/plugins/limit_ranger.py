@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject, dumps, loads
@@ -120,10 +120,10 @@ def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObj
         raise refused(admission, obj, f"limit range {name} says too much of too many containers to be enforced")
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     completes = not parts.release.gates.enabled("PodLevelResourcesFixDefaulting")
     admit = partial(_admit, objects=parts.objects, completes=completes)
-    return Reviews(admit, partial(_validate, objects=parts.objects))
+    return PluginReviews(admit, partial(_validate, objects=parts.objects))
 
 
 PLUGIN = Plugin("LimitRanger", _handles, _make)

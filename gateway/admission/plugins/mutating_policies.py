@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.admission.asking import asking
-from gateway.admission.chain import Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginReviews
+from gateway.admission.plugin_review import asking
 from gateway.admission.policies.files import configure
 from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 from gateway.validation.admission_rules import EXEMPT
 
 if TYPE_CHECKING:
-    from gateway.admission.asking import Ask
+    from gateway.admission.plugin_review import Ask
     from gateway.admission.policies.configuration import Bound
     from gateway.admission.policies.mutation import MutatingPolicy
 
@@ -31,6 +31,6 @@ def _handles(resource: Resource, operation: Operation) -> bool:
 PLUGIN = Plugin(
     "MutatingAdmissionPolicy",
     _handles,
-    lambda parts: Reviews(admit=asking(parts, parts.policies.mutating, _imported), idle=parts.policies.mutating),
+    lambda parts: PluginReviews(admit=asking(parts, parts.policies.mutating, _imported), idle=parts.policies.mutating),
     manifests=partial(configure, "MutatingAdmissionPolicy"),
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.admission.asking import asking, but_of_reviews
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
+from gateway.admission.plugin_review import asking, but_of_reviews
 from gateway.admission.webhooks.files import configure
 
 if TYPE_CHECKING:
-    from gateway.admission.asking import Ask
+    from gateway.admission.plugin_review import Ask
     from gateway.admission.webhooks.configuration import Hook
 
 
@@ -20,9 +20,9 @@ def _imported() -> Ask[Hook]:
     return mutate
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     hooks = parts.webhooks.mutating
-    return Reviews(admit=but_of_reviews(parts, asking(parts, hooks, _imported)), idle=hooks)
+    return PluginReviews(admit=but_of_reviews(parts, asking(parts, hooks, _imported)), idle=hooks)
 
 
 PLUGIN = Plugin(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
@@ -29,4 +29,4 @@ async def _admit(parts: PluginParts, admission: Admission) -> None:
         raise refused(admission, admission.obj, error.message) from None
 
 
-PLUGIN = Plugin("NamespaceAutoProvision", _handles, lambda parts: Reviews(partial(_admit, parts)))
+PLUGIN = Plugin("NamespaceAutoProvision", _handles, lambda parts: PluginReviews(partial(_admit, parts)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from functools import partial
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
@@ -66,9 +66,9 @@ def _refuse_immortal(admission: Admission) -> None:
         raise forbidden("", "namespaces", admission.name, "this namespace may not be deleted")
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     updates = not parts.release.gates.enabled("UpdatesWithoutNamespace")
-    return Reviews(partial(_admit, objects=parts.objects, updates=updates))
+    return PluginReviews(partial(_admit, objects=parts.objects, updates=updates))
 
 
 PLUGIN = Plugin("NamespaceLifecycle", _handles, _make)

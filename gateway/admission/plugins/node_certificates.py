@@ -17,7 +17,7 @@ _VERB = "request-serviceaccounts-podcertificate-signer"
 _REQUEST = "named in the PodCertificateRequest"
 
 
-class Certificates:
+class NodeCertificates:
     """Checks the PodCertificateRequests of nodes."""
 
     def __init__(self, objects: Objects, authorizer: Authorizer) -> None:

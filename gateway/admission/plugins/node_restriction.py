@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 
@@ -19,10 +19,10 @@ def _handles(resource: Resource, operation: Operation) -> bool:
     return operation is not Operation.CONNECT and f"{resource.group}/{resource.resource}" in _LOOKED_AT
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     from gateway.admission.plugins.node_writes import Restriction
 
-    return Reviews(admit=Restriction(parts).admit)
+    return PluginReviews(admit=Restriction(parts).admit)
 
 
 PLUGIN = Plugin("NodeRestriction", _handles, _make)

@@ -71,7 +71,7 @@ class Restriction:
         self._objects: Objects = parts.objects
         self._enabled = parts.release.gates.enabled
         self._tokens = node_tokens.Audiences(parts.objects, parts.authorizer, self._enabled)
-        self._certificates = node_certificates.Certificates(parts.objects, parts.authorizer)
+        self._certificates = node_certificates.NodeCertificates(parts.objects, parts.authorizer)
 
     async def admit(self, admission: Admission) -> None:
         """Raises StatusError 403 for a write that the node may not make, 404 if an object that it names is missing."""

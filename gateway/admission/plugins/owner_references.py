@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.access.authorization import asked_of_resource
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
@@ -100,5 +100,5 @@ async def _require(parts: PluginParts, admission: Admission, asked: Attributes, 
 PLUGIN = Plugin(
     "OwnerReferencesPermissionEnforcement",
     _handles,
-    lambda parts: Reviews(validate=partial(_validate, parts)),
+    lambda parts: PluginReviews(validate=partial(_validate, parts)),
 )

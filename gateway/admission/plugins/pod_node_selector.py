@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission
@@ -113,10 +113,10 @@ def configure(document: Document) -> NodeSelectors:
     return NodeSelectors(found.get(_DEFAULT, {}), found)
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     selectors = parts.configured[NAME]
     assert isinstance(selectors, NodeSelectors)
-    return Reviews(partial(_admit, selectors, parts.objects), partial(_validate, selectors, parts.objects))
+    return PluginReviews(partial(_admit, selectors, parts.objects), partial(_validate, selectors, parts.objects))
 
 
 PLUGIN = Plugin(NAME, on("/pods", operations=(Operation.CREATE,)), _make, configure=configure)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.record import Admission
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
@@ -46,11 +46,11 @@ def _configure(document: JsonObject | None) -> object:
 
 
 def _security(parts: PluginParts) -> PodSecurity:
-    from gateway.admission.podsecurity.configuration import Configuration, configuration_of
+    from gateway.admission.podsecurity.configuration import PodSecurityConfiguration, configuration_of
     from gateway.admission.podsecurity.reviews import PodSecurity
 
     configuration = parts.configured.get(NAME) or configuration_of(None)
-    assert isinstance(configuration, Configuration)
+    assert isinstance(configuration, PodSecurityConfiguration)
     return PodSecurity(configuration, parts.objects, int(parts.release.major_and_minor[1]))
 
 
@@ -59,7 +59,7 @@ def _is_labelled(obj: JsonObject | None) -> bool:
     return any(label.startswith(_LABELS) for label in labels)
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     security = cache(lambda: _security(parts))
 
     def validate(admission: Admission) -> Awaitable[None] | None:
@@ -73,7 +73,7 @@ def _make(parts: PluginParts) -> Reviews:
             case _:
                 return security().validate_template(admission)
 
-    return Reviews(validate=validate)
+    return PluginReviews(validate=validate)
 
 
 PLUGIN = Plugin(NAME, _handles, _make, configure=_configure)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews, on
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.kinds import NAMESPACES
 from gateway.admission.record import Admission
@@ -125,10 +125,10 @@ def configure(document: Document) -> Tolerations:
     return Tolerations(given.get("default") or (), given.get("whitelist") or ())
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     cluster = parts.configured[NAME]
     assert isinstance(cluster, Tolerations)
-    return Reviews(partial(_admit, cluster, parts.objects), partial(_validate, cluster, parts.objects))
+    return PluginReviews(partial(_admit, cluster, parts.objects), partial(_validate, cluster, parts.objects))
 
 
 PLUGIN = Plugin(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-from gateway.admission.chain import Plugin, PluginParts, Reviews
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
 from gateway.admission.record import Admission
 from gateway.http.status import StatusError, forbidden
@@ -14,11 +14,11 @@ from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import each_time
-from gateway.quotas.charging import Charged, Charges, Charging
-from gateway.quotas.checking import Uncovered
-from gateway.quotas.evaluator import Evaluator, Written
+from gateway.quotas.charges import Charged, Charges, Charging
+from gateway.quotas.check import Uncovered
+from gateway.quotas.evaluator import EvaluatedWrite, Evaluator
 from gateway.quotas.evaluators import evaluator_of
-from gateway.quotas.limited import Limited, limited_of
+from gateway.quotas.limited_resources import Limited, limited_of
 
 NAME = "ResourceQuota"
 _OLD_GROUP = "resourcequota.admission.k8s.io/"
@@ -111,9 +111,11 @@ async def _wait_for_room(charges: Charges, charged: Charged, admission: Admissio
         admission.charge = Charging(charges, charged)
 
 
-def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> Written:
+def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> EvaluatedWrite:
     new = admission.operation is Operation.CREATE and not admission.subresource
-    return Written(admission.operation, admission.subresource, obj, old, once=admission.once if new else each_time)
+    return EvaluatedWrite(
+        admission.operation, admission.subresource, obj, old, once=admission.once if new else each_time
+    )
 
 
 def _refusal_of(admission: Admission) -> Callable[[Exception], StatusError]:
@@ -131,10 +133,10 @@ def _refusal(group: str, resource: str, name: str, reason: Exception) -> StatusE
     return forbidden(group, resource, name, str(reason))
 
 
-def _make(parts: PluginParts) -> Reviews:
+def _make(parts: PluginParts) -> PluginReviews:
     limited = parts.configured[NAME]
     assert isinstance(limited, tuple)
-    return Reviews(validate=partial(_validate, parts.charges, limited))
+    return PluginReviews(validate=partial(_validate, parts.charges, limited))
 
 
 PLUGIN = Plugin(NAME, _handles, _make, configure=configure)

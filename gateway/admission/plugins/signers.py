@@ -6,16 +6,16 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 
 from gateway.access.authorization import Authorizer, may_for_signer
-from gateway.admission.chain import PluginParts, Reviews
+from gateway.admission.chain import PluginParts, PluginReviews
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import go_quote
 
 
-def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[PluginParts], Reviews]:
+def validating(validate: Callable[[Authorizer, Admission], Awaitable[None]]) -> Callable[[PluginParts], PluginReviews]:
     """The `make` of a plug-in whose validating half is a function that asks the authorizer."""
-    return lambda parts: Reviews(validate=partial(validate, parts.authorizer))
+    return lambda parts: PluginReviews(validate=partial(validate, parts.authorizer))
 
 
 async def require_for_signer(authorizer: Authorizer, admission: Admission, request: JsonObject, verb: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from gateway.access.authorization import Authorizer, may_for_signer
-from gateway.admission.chain import Plugin, PluginParts, Reviews, on
+from gateway.admission.chain import Plugin, PluginParts, PluginReviews, on
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
@@ -31,8 +31,8 @@ def _essence(bundle: JsonObject) -> JsonObject:
     return {**bundle, "metadata": meta}
 
 
-def _make(parts: PluginParts) -> Reviews:
-    return Reviews(validate=partial(_validate, parts.authorizer))
+def _make(parts: PluginParts) -> PluginReviews:
+    return PluginReviews(validate=partial(_validate, parts.authorizer))
 
 
 PLUGIN = Plugin(

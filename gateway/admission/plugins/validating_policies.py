@@ -5,15 +5,15 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gateway.admission.asking import asking
-from gateway.admission.chain import Plugin, Reviews
+from gateway.admission.chain import Plugin, PluginReviews
+from gateway.admission.plugin_review import asking
 from gateway.admission.policies.files import configure
 from gateway.kinds.attributes import Operation
 from gateway.kinds.resource import Resource
 from gateway.validation.admission_rules import EXEMPT
 
 if TYPE_CHECKING:
-    from gateway.admission.asking import Ask
+    from gateway.admission.plugin_review import Ask
     from gateway.admission.policies.configuration import Bound
     from gateway.admission.policies.validation import ValidatingPolicy
 
@@ -31,6 +31,8 @@ def _handles(resource: Resource, operation: Operation) -> bool:
 PLUGIN = Plugin(
     "ValidatingAdmissionPolicy",
     _handles,
-    lambda parts: Reviews(validate=asking(parts, parts.policies.validating, _imported), idle=parts.policies.validating),
+    lambda parts: PluginReviews(
+        validate=asking(parts, parts.policies.validating, _imported), idle=parts.policies.validating
+    ),
     manifests=partial(configure, "ValidatingAdmissionPolicy"),
 )

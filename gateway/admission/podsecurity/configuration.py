@@ -13,7 +13,7 @@ from gateway.admission.podsecurity.levels import (
     WRONG_LEVEL,
     WRONG_VERSION,
     LevelVersion,
-    Policy,
+    PodSecurityLevels,
     parse_level,
     parse_version,
 )
@@ -38,14 +38,14 @@ class Exemptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class PodSecurityConfiguration:
     """The policy of namespaces without labels, and the exemptions."""
 
-    defaults: Policy
+    defaults: PodSecurityLevels
     exemptions: Exemptions
 
 
-def configuration_of(document: Document) -> Configuration:
+def configuration_of(document: Document) -> PodSecurityConfiguration:
     """Parses a PodSecurityConfiguration. Raises InvalidConfiguration."""
     given = of_kind(document, "PodSecurityConfiguration", _VERSIONS, _SHAPE)
     errors: list[str] = []
@@ -59,7 +59,7 @@ def configuration_of(document: Document) -> Configuration:
     )
     if errors:
         raise InvalidConfiguration("; ".join(errors))
-    return Configuration(Policy(**modes), exemptions)
+    return PodSecurityConfiguration(PodSecurityLevels(**modes), exemptions)
 
 
 def _mode(defaults: dict[str, str], mode: str, errors: list[str]) -> LevelVersion:
@@ -69,7 +69,7 @@ def _mode(defaults: dict[str, str], mode: str, errors: list[str]) -> LevelVersio
         errors.append(f'defaults.{mode}: Invalid value: "{text}": {WRONG_LEVEL}')
     if not right:
         errors.append(f'defaults.{mode}-version: Invalid value: "{version}": {WRONG_VERSION}')
-    return LevelVersion(Policy().enforce.level if level is None else level, minor)
+    return LevelVersion(PodSecurityLevels().enforce.level if level is None else level, minor)
 
 
 def _names(

@@ -54,7 +54,7 @@ class LevelVersion(NamedTuple):
 _ANYTHING = LevelVersion(Level.PRIVILEGED)
 
 
-class Policy(NamedTuple):
+class PodSecurityLevels(NamedTuple):
     """The levels beyond which pods are refused (enforce), get audit annotations (audit), and get warnings (warn)."""
 
     enforce: LevelVersion = _ANYTHING
@@ -71,7 +71,7 @@ class Policy(NamedTuple):
         """Whether all three levels are privileged, so that everything is allowed."""
         return self.enforce.level is self.audit.level is self.warn.level is Level.PRIVILEGED
 
-    def equivalent(self, other: Policy) -> bool:
+    def equivalent(self, other: PodSecurityLevels) -> bool:
         """Whether the two allow the same in each mode."""
         return all(one.equivalent(two) for one, two in zip(self.modes, other.modes, strict=True))
 
@@ -91,7 +91,7 @@ def parse_version(text: str) -> tuple[bool, int | None]:
     return True, int(found[1])
 
 
-def policy_of(labels: dict[str, str], defaults: Policy) -> tuple[Policy, list[FieldError]]:
+def policy_of(labels: dict[str, str], defaults: PodSecurityLevels) -> tuple[PodSecurityLevels, list[FieldError]]:
     """The policy of a namespace with these labels, and the errors in them.
 
     An invalid level means restricted for enforce, and privileged for audit and warn; an invalid version means latest.
@@ -104,7 +104,7 @@ def policy_of(labels: dict[str, str], defaults: Policy) -> tuple[Policy, list[Fi
     enforced = labels.get(PREFIX + "enforce") in _LEVELS
     if enforced and PREFIX + "warn" not in labels and enforce.level > warn.level:
         warn = warn._replace(level=enforce.level) if PREFIX + "warn-version" in labels else enforce
-    return Policy(enforce, audit, warn), errors
+    return PodSecurityLevels(enforce, audit, warn), errors
 
 
 def _mode(

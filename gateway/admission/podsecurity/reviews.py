@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from gateway.admission.kinds import NAMESPACES, PODS
 from gateway.admission.podsecurity.check import PROFILES, PodUnderCheck, Violation
-from gateway.admission.podsecurity.configuration import Configuration
-from gateway.admission.podsecurity.levels import LABELS, PREFIX, Level, LevelVersion, Policy, policy_of
+from gateway.admission.podsecurity.configuration import PodSecurityConfiguration
+from gateway.admission.podsecurity.levels import LABELS, PREFIX, Level, LevelVersion, PodSecurityLevels, policy_of
 from gateway.admission.podsecurity.metrics import count_error, count_evaluation, count_exemption
 from gateway.admission.podsecurity.registry import violations_of
 from gateway.admission.podsecurity.scan import warnings_of
@@ -25,7 +25,7 @@ from gateway.validation.field import FieldError, go_quote
 class PodSecurity:
     """The reviews of one configuration."""
 
-    def __init__(self, configuration: Configuration, objects: Objects, newest: int) -> None:
+    def __init__(self, configuration: PodSecurityConfiguration, objects: Objects, newest: int) -> None:
         """`newest` is the minor that is served."""
         self._newest = newest
         self._defaults, self._exempt, self._objects = configuration.defaults, configuration.exemptions, objects
@@ -99,7 +99,7 @@ class PodSecurity:
         for text in await warnings_of(entries, name, policy.enforce, self._exempts_class_of, self._newest):
             admission.warn(text)
 
-    def _policy(self, namespace: JsonObject) -> tuple[Policy, list[FieldError]]:
+    def _policy(self, namespace: JsonObject) -> tuple[PodSecurityLevels, list[FieldError]]:
         labels = namespace["metadata"].get("labels") or {}
         return _policy_of(tuple(map(labels.get, LABELS)), self._defaults)
 
@@ -119,7 +119,13 @@ class PodSecurity:
         return spec.get("runtimeClassName") in self._exempt.runtime_classes
 
     async def _judge(
-        self, admission: Admission, policy: Policy, errors: list[FieldError], pod: JsonObject, *, enforce: bool
+        self,
+        admission: Admission,
+        policy: PodSecurityLevels,
+        errors: list[FieldError],
+        pod: JsonObject,
+        *,
+        enforce: bool,
     ) -> None:
         """Judges a pod, or a template of one, in all modes. Raises StatusError."""
         spec = pod.get("spec") or {}
@@ -148,7 +154,7 @@ class PodSecurity:
             admission.warn(_would_violate(policy.warn, warned))
             count_evaluation(admission, False, "warn", policy.warn, self._newest)
 
-    def _warn_of_exemption(self, admission: Admission, namespace: JsonObject, policy: Policy) -> None:
+    def _warn_of_exemption(self, admission: Admission, namespace: JsonObject, policy: PodSecurityLevels) -> None:
         """Warns that the labels of an exempt namespace have no effect."""
         if policy.fully_privileged or policy.equivalent(self._defaults):
             return
@@ -164,14 +170,16 @@ class PodSecurity:
 
 
 @lru_cache(1024)
-def _policy_of(values: tuple[str | None, ...], defaults: Policy) -> tuple[Policy, list[FieldError]]:
+def _policy_of(
+    values: tuple[str | None, ...], defaults: PodSecurityLevels
+) -> tuple[PodSecurityLevels, list[FieldError]]:
     """The policy of the values of `LABELS`, None for those that are not set."""
     labels = {label: value for label, value in zip(LABELS, values, strict=True) if value is not None}
     return policy_of(labels, defaults)
 
 
 async def _found(
-    policy: Policy, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Admission | None, newest: int
+    policy: PodSecurityLevels, modes: Iterable[LevelVersion], pod: PodUnderCheck, known: Admission | None, newest: int
 ) -> dict[LevelVersion, list[Violation]]:
     """The pod's violations of each of the policy's modes.
 

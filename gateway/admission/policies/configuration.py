@@ -11,13 +11,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from gateway.admission.matching import Constraints, InForce, Matcher, RuleWithOperations
+from gateway.admission.matcher import Constraints, InForce, Matcher, RuleWithOperations
 from gateway.admission.policies.params import ParamKind, ParamRef
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.validation.expressions import LONG
 from storage.entry import Entry
-from storage.following import ByName
+from storage.followers import ByName
 from storage.keys import name_of
 
 GUARDED = frozenset(f"{sort}admissionpolic{end}" for sort in ("validating", "mutating") for end in ("ies", "ybindings"))
@@ -31,7 +31,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class PolicyBinding:
     """A binding of a policy."""
 
     name: str
@@ -41,14 +41,14 @@ class Binding:
     constraints: Constraints
 
     @classmethod
-    def of(cls, name: str, spec: JsonObject) -> Binding:
+    def of(cls, name: str, spec: JsonObject) -> PolicyBinding:
         """Reads a valid binding."""
         actions = tuple(spec.get("validationActions") or ())
         constraints = _binding_constraints(spec.get("matchResources"))
         return cls(name, spec.get("policyName", ""), ParamRef.of(spec), actions, constraints)
 
 
-class Policy(Generic[C]):
+class AdmissionPolicy(Generic[C]):
     """A policy; its expressions are compiled at the first use."""
 
     __slots__ = ("_compile", "_program", "_spec", "constraints", "fails", "name", "param_kind")
@@ -78,8 +78,8 @@ class Policy(Generic[C]):
 class Bound(Generic[C]):
     """A policy and its bindings."""
 
-    policy: Policy[C]
-    bindings: Matcher[Binding]
+    policy: AdmissionPolicy[C]
+    bindings: Matcher[PolicyBinding]
 
 
 class Bindings(InForce[Bound[C]], Generic[C]):
@@ -94,21 +94,21 @@ class Bindings(InForce[Bound[C]], Generic[C]):
         """`compile_` compiles a policy, given its name and spec."""
         super().__init__(registry)
         self._compile, self.idle = compile_, True
-        self.policies: ByName[Policy[C]] = ByName(_NAME, self._policy, self._changed, "policy")
-        self.bindings: ByName[Binding] = ByName(_NAME, _binding, self._changed, "policy binding")
+        self.policies: ByName[AdmissionPolicy[C]] = ByName(_NAME, self._policy, self._changed, "policy")
+        self.bindings: ByName[PolicyBinding] = ByName(_NAME, _binding, self._changed, "policy binding")
         self.param_kinds: frozenset[tuple[str, str]] = frozenset()  # groups and kinds of the policies' parameters
 
     def guard(self, policies: Sequence[JsonObject], bindings: Sequence[JsonObject]) -> None:
         """Replaces the policies from files, and their bindings."""
-        known = {_name(obj): Policy(_name(obj), obj.get("spec") or {}, self._compile) for obj in policies}
-        bound = {_name(obj): Binding.of(_name(obj), obj.get("spec") or {}) for obj in bindings}
+        known = {_name(obj): AdmissionPolicy(_name(obj), obj.get("spec") or {}, self._compile) for obj in policies}
+        bound = {_name(obj): PolicyBinding.of(_name(obj), obj.get("spec") or {}) for obj in bindings}
         self._take_files(self._bound(known, bound))
 
-    def _policy(self, entry: Entry, before: Policy[C] | None) -> Policy[C]:
+    def _policy(self, entry: Entry, before: AdmissionPolicy[C] | None) -> AdmissionPolicy[C]:
         spec = entry.parsed().get("spec") or {}
         if before is not None and before.same(spec):
             return before
-        return Policy(name_of(entry.key), spec, self._compile)
+        return AdmissionPolicy(name_of(entry.key), spec, self._compile)
 
     def _changed(self, names: Collection[str], revision: int) -> None:
         self._forget()
@@ -122,10 +122,10 @@ class Bindings(InForce[Bound[C]], Generic[C]):
         return [*of_files, *self._bound(self.policies.all, self.bindings.all)]
 
     def _bound(
-        self, policies: Mapping[str, Policy[C]], bindings: Mapping[str, Binding]
+        self, policies: Mapping[str, AdmissionPolicy[C]], bindings: Mapping[str, PolicyBinding]
     ) -> list[tuple[Bound[C], Constraints]]:
         """The policies that have bindings, by their names."""
-        by_policy = dict[str, list[tuple[Binding, Constraints]]]()
+        by_policy = dict[str, list[tuple[PolicyBinding, Constraints]]]()
         for name in sorted(bindings):
             binding = bindings[name]
             by_policy.setdefault(binding.policy, []).append((binding, binding.constraints))
@@ -136,8 +136,8 @@ class Bindings(InForce[Bound[C]], Generic[C]):
         ]
 
 
-def _binding(entry: Entry, before: object) -> Binding:
-    return Binding.of(name_of(entry.key), entry.parsed().get("spec") or {})
+def _binding(entry: Entry, before: object) -> PolicyBinding:
+    return PolicyBinding.of(name_of(entry.key), entry.parsed().get("spec") or {})
 
 
 def _binding_constraints(match: JsonObject | None) -> Constraints:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.cel.patch_objects import ObjectValue
-from gateway.cel.values import Joined, Texts, TypeValue, Uint
+from gateway.cel.values import ConcatenatedList, StringList, TypeValue, Uint
 from gateway.validation.field import go_quote
 
 _TYPES = {bool: "Bool", int: "Int", Uint: "Uint", float: "Double"}
@@ -60,7 +60,7 @@ class _Fitting:
                     text = f"fail to convert field {go_quote(name)}: map key {_quoted(wrong, kind)} is of type {kind}"
                     return Unfit(f"{text}, not string", f"(*types.Err)({text})")
                 made[name] = {key: self._within(item) for key, item in each.items()}
-            elif isinstance(each, list) and type(each) is not Texts:
+            elif isinstance(each, list) and type(each) is not StringList:
                 made[name] = [self._within(item) for item in each]
             else:
                 made[name] = self._within(each)
@@ -73,9 +73,9 @@ class _Fitting:
             return _NULL
         if type(value) is TypeValue:
             return value.name
-        if type(value) is Texts:
+        if type(value) is StringList:
             return _texts(value)
-        if type(value) is Joined:
+        if type(value) is ConcatenatedList:
             return [self._within(item) for item in value]
         if not isinstance(value, dict | list) or self._was_read(value):
             return value
@@ -121,7 +121,7 @@ def _made_list(value: list[Any]) -> Unfit:
     return Unfit(f"[{printed}]", f"{kind}{{{written}}}", kind)
 
 
-def _texts(value: Texts) -> Unfit:
+def _texts(value: StringList) -> Unfit:
     kind = "[]string"
     return Unfit(f"[{' '.join(value)}]", f"{kind}{{{', '.join(map(go_quote, value))}}}", kind)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from gateway.admission.chain import PluginParts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
-from gateway.admission.matching import Candidate, Constraints, Target, selects
-from gateway.admission.policies.applying import MutationFailed
-from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.matcher import Candidate, Constraints, MatchTarget, selects
+from gateway.admission.policies.apply_configuration import MutationFailed
+from gateway.admission.policies.configuration import AdmissionPolicy, Bound, PolicyBinding
 from gateway.admission.policies.metrics import observe_mutation
 from gateway.admission.policies.mutation import MutatingPolicy
 from gateway.admission.policies.namespace import namespace_of
@@ -54,9 +54,9 @@ class _Reinvocations:
 class _Invocation:
     """One policy with one binding and one parameter."""
 
-    policy: Policy[MutatingPolicy]
-    binding: Binding
-    target: Target
+    policy: AdmissionPolicy[MutatingPolicy]
+    binding: PolicyBinding
+    target: MatchTarget
     param: JsonObject | None
 
     @property
@@ -99,7 +99,9 @@ class _Mutating:
     failures: list[tuple[str, str]] = field(default_factory=list)
     turns: Turns = field(default_factory=Turns)
 
-    def _fail(self, policy: Policy[MutatingPolicy], binding: Binding | None, message: str, reason: str = "") -> None:
+    def _fail(
+        self, policy: AdmissionPolicy[MutatingPolicy], binding: PolicyBinding | None, message: str, reason: str = ""
+    ) -> None:
         if not policy.fails:
             return
         by = f"policy {go_quote(policy.name)}"
@@ -107,7 +109,9 @@ class _Mutating:
             by = f"policy '{policy.name}' with binding '{binding.name}'"
         self.failures.append((f"{by} denied request: {message}", reason))
 
-    async def selects(self, policy: Policy[MutatingPolicy], binding: Binding | None, by: Constraints) -> bool:
+    async def selects(
+        self, policy: AdmissionPolicy[MutatingPolicy], binding: PolicyBinding | None, by: Constraints
+    ) -> bool:
         """Whether the selectors match the write. A missing namespace is an error, to which failurePolicy applies."""
         try:
             return await selects(by, self.admission, self.parts.objects)
@@ -116,7 +120,7 @@ class _Mutating:
             self._fail(policy, binding, f"failed to configure {what}: {error.message}")
             return False
 
-    async def invocations(self, candidate: Candidate[Bound[MutatingPolicy]], target: Target) -> list[_Invocation]:
+    async def invocations(self, candidate: Candidate[Bound[MutatingPolicy]], target: MatchTarget) -> list[_Invocation]:
         """The invocations of a policy: one for each binding that matches the write and each parameter object."""
         policy, admission, objects = candidate.hook.policy, self.admission, self.parts.objects
         try:

@@ -9,13 +9,13 @@ from typing import Any
 
 from gateway.admission.condition_metrics import Asker
 from gateway.admission.expressions import Activation, Evaluation, Match, MatchConditions, OutOfBudget
-from gateway.admission.policies.applying import MutationFailed, apply_configuration
-from gateway.admission.policies.json_patching import apply_patches
+from gateway.admission.policies.apply_configuration import MutationFailed, apply_configuration
+from gateway.admission.policies.json_patch import apply_patches
 from gateway.admission.policies.target_type import TargetType
 from gateway.admission.policies.validation import compiled_variables
 from gateway.cel.costs import PER_OBJECT
 from gateway.cel.editions import edition_of
-from gateway.cel.metering import weigh
+from gateway.cel.meter import weigh
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.jsontypes import JsonObject, dumps
 from gateway.release.gates import Enabled

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.admission.matching import NAMESPACES
+from gateway.admission.matcher import NAMESPACES
 from gateway.admission.record import Admission
 from gateway.http.status import not_found
 from gateway.jsontypes import JsonObject

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from gateway.admission.chain import PluginParts
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import activation_of
-from gateway.admission.matching import Candidate, Constraints, Target, selects
-from gateway.admission.policies.configuration import Binding, Bound, Policy
+from gateway.admission.matcher import Candidate, Constraints, MatchTarget, selects
+from gateway.admission.policies.configuration import AdmissionPolicy, Bound, PolicyBinding
 from gateway.admission.policies.metrics import Action, observe_validation
 from gateway.admission.policies.namespace import namespace_of
 from gateway.admission.policies.params import ConfigurationError
@@ -65,7 +65,7 @@ class _Review:
     failures: list[JsonObject] = field(default_factory=list)
     turns: Turns = field(default_factory=Turns)
 
-    def _deny(self, policy: str, binding: Binding | None, message: str, reason: str = DEFAULT_REASON) -> None:
+    def _deny(self, policy: str, binding: PolicyBinding | None, message: str, reason: str = DEFAULT_REASON) -> None:
         by = f"ValidatingAdmissionPolicy '{policy}'" + (f" with binding '{binding.name}'" if binding else "")
         self.denied.append((f"{by} denied request: {message}", reason))
 
@@ -79,7 +79,9 @@ class _Review:
             together = self.parts.release.gates.enabled("AuditFailuresTogether")
             self.admission.annotate(_FAILURE, go_dumps(self.failures if together else self.failures[:1]))
 
-    async def selects(self, policy: Policy[ValidatingPolicy], binding: Binding | None, by: Constraints) -> bool:
+    async def selects(
+        self, policy: AdmissionPolicy[ValidatingPolicy], binding: PolicyBinding | None, by: Constraints
+    ) -> bool:
         """Whether the selectors match the write. A missing namespace is an error, to which failurePolicy applies."""
         try:
             return await selects(by, self.admission, self.parts.objects)
@@ -89,7 +91,7 @@ class _Review:
                 self._deny(policy.name, binding, f"failed to configure {what}: {error.message}")
             return False
 
-    async def ask(self, candidate: Candidate[Bound[ValidatingPolicy]], target: Target) -> None:
+    async def ask(self, candidate: Candidate[Bound[ValidatingPolicy]], target: MatchTarget) -> None:
         """Evaluates a policy with each of its bindings that match the write."""
         policy, admission = candidate.hook.policy, self.admission
         try:
@@ -112,7 +114,11 @@ class _Review:
             admission.annotate(f"{policy.name}/{key}", ", ".join(values))
 
     async def _judge(
-        self, policy: Policy[ValidatingPolicy], binding: Binding, params: Resource | None, target: Target
+        self,
+        policy: AdmissionPolicy[ValidatingPolicy],
+        binding: PolicyBinding,
+        params: Resource | None,
+        target: MatchTarget,
     ) -> list[Judgement]:
         """Evaluates the policy with each parameter object of a binding."""
         admission, objects = self.admission, self.parts.objects
@@ -138,7 +144,7 @@ class _Review:
             judgements.append(await program.judge(activation, request))
         return judgements
 
-    def _act(self, policy: Policy[ValidatingPolicy], binding: Binding, judgement: Judgement) -> None:
+    def _act(self, policy: AdmissionPolicy[ValidatingPolicy], binding: PolicyBinding, judgement: Judgement) -> None:
         for denial in judgement.ignored:
             observe_validation(policy.name, binding.name, Action.ALLOW, denial.message, denial.seconds)
         for denial in judgement.denials:
@@ -156,7 +162,7 @@ class _Review:
             self._deny(policy.name, binding, error)
 
 
-def _failure(policy: str, binding: Binding, denial: Denial) -> JsonObject:
+def _failure(policy: str, binding: PolicyBinding, denial: Denial) -> JsonObject:
     return {
         "message": denial.message,
         "policy": policy,

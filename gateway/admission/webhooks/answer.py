@@ -32,7 +32,7 @@ class Undecodable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WebhookVerdict:
     """The decision of a webhook. `status` is that of a denial; `patch` is the text of a JSON patch, empty for none."""
 
     allowed: bool
@@ -73,7 +73,7 @@ def _review(version: str) -> Type:
 _REVIEWS = {f"{GROUP}/{version}": _review(version) for version in _VERSIONS}
 
 
-async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> Verdict:
+async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> WebhookVerdict:
     """Decodes the response to the review `uid` in `version` of AdmissionReview. Raises InvalidAnswer, Undecodable.
 
     A response in YAML is decoded too; its content type is not looked at.
@@ -85,7 +85,7 @@ async def verdict(answer: bytes, version: str, uid: str, *, mutating: bool) -> V
     patch, patch_type = base64.b64decode(response.get("patch") or ""), response.get("patchType")
     if version == "v1":
         _check(review, uid, patch, patch_type, mutating=mutating)
-    return Verdict(
+    return WebhookVerdict(
         bool(response.get("allowed")),
         response.get("status"),
         patch if mutating else b"",

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from gateway.admission.matching import Constraints, InForce
+from gateway.admission.matcher import Constraints, InForce
 from gateway.jsontypes import JsonObject
 from gateway.kinds.registry import Registry
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_GATES
 from gateway.webhooks.client import Webhooks
 from storage.entry import Entry
-from storage.following import ByName
+from storage.followers import ByName
 from storage.instruments import owners
 
 if TYPE_CHECKING:

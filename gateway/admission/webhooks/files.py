@@ -21,7 +21,7 @@ from gateway.kinds.registry import Registry
 from gateway.settings.configuration_file import GROUP as CONFIG_GROUP
 from gateway.settings.configuration_file import load_yaml
 from gateway.validation.field import go_quote
-from gateway.webhooks.client import ANONYMOUS, Credentials, Webhooks
+from gateway.webhooks.client import ANONYMOUS, WebhookCredentials, Webhooks
 
 _KIND, _VERSIONS = "WebhookAdmissionConfiguration", (f"{CONFIG_GROUP}/v1",)
 _SHAPE = {"kubeConfigFile": Leaf.TEXT, "staticManifestsDir": Leaf.TEXT}
@@ -39,10 +39,10 @@ class Configured:
 class Identities:
     """The users of a kubeconfig; their names are hosts: "hook.ns.svc", "example.org:8443", "*.example.org", "*"."""
 
-    def __init__(self, users: dict[str, Credentials]) -> None:
+    def __init__(self, users: dict[str, WebhookCredentials]) -> None:
         self._users = users
 
-    def __call__(self, host: str, port: int) -> Credentials:
+    def __call__(self, host: str, port: int) -> WebhookCredentials:
         """The credentials for a host and port. The most specific name counts."""
         names = [f"{host}:{port}", *([host] if port == _HTTPS else ())]
         for name in tuple(names):
@@ -86,7 +86,7 @@ def _check(found: Sequence[JsonObject]) -> None:
                 raise InvalidConfiguration(f"{what}: clientConfig.url is required for static manifests")
 
 
-def _users(path: Path) -> dict[str, Credentials]:
+def _users(path: Path) -> dict[str, WebhookCredentials]:
     """The users of a kubeconfig file, by name. Raises OSError, InvalidConfiguration."""
     config = load_yaml(path.read_bytes())
     if not isinstance(config, dict) or not isinstance(config.get("users") or [], list):
@@ -97,14 +97,14 @@ def _users(path: Path) -> dict[str, Credentials]:
         raise InvalidConfiguration(f"kubeConfigFile: {path}: {error}") from None
 
 
-def _identity(user: JsonObject, directory: Path) -> Credentials:
+def _identity(user: JsonObject, directory: Path) -> WebhookCredentials:
     authorization = ""
     if token := user.get("token") or (user.get("tokenFile") and (directory / user["tokenFile"]).read_text().strip()):
         authorization = f"Bearer {token}"
     elif user.get("username"):
         pair = f"{user['username']}:{user.get('password', '')}"
         authorization = f"Basic {base64.b64encode(pair.encode()).decode()}"
-    return Credentials(
+    return WebhookCredentials(
         _content(user, "client-certificate", directory), _content(user, "client-key", directory), authorization
     )
 

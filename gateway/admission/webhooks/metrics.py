@@ -44,7 +44,7 @@ _FAILED_OPEN = counter(
 _HIGHEST = 600  # codes from here on are counted as one
 
 
-class Half(Enum):
+class WebhookHalf(Enum):
     """The half of admission that a webhook takes part in, as metrics name it."""
 
     MUTATING = "admit"
@@ -59,19 +59,19 @@ class Failure(Enum):
     NONE = "no_error"  # the webhook denied the request
 
 
-def observe(name: str, half: Half, operation: Operation, seconds: float, code: int, *, rejected: bool) -> None:
+def observe(name: str, half: WebhookHalf, operation: Operation, seconds: float, code: int, *, rejected: bool) -> None:
     """Counts a call and how long it took."""
     labels = (name, half.value, operation.value)
     _DURATION.labels(*labels, _text(rejected)).observe(seconds)
     _REQUESTS.labels(*labels, str(min(code, _HIGHEST)), _text(rejected)).inc()
 
 
-def reject(name: str, half: Half, operation: Operation, failure: Failure, code: int) -> None:
+def reject(name: str, half: WebhookHalf, operation: Operation, failure: Failure, code: int) -> None:
     """Counts a request that is refused."""
     _REJECTIONS.labels(name, half.value, operation.value, failure.value, str(min(code, _HIGHEST))).inc()
 
 
-def fail_open(name: str, half: Half) -> None:
+def fail_open(name: str, half: WebhookHalf) -> None:
     """Counts a failure that is ignored."""
     _FAILED_OPEN.labels(name, half.value).inc()
 

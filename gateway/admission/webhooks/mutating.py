@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gateway.admission.chain import PluginParts
-from gateway.admission.matching import Candidate, Target
+from gateway.admission.matcher import Candidate, MatchTarget
 from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
-from gateway.admission.webhooks.answer import Verdict
-from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
+from gateway.admission.webhooks.answer import WebhookVerdict
 from gateway.admission.webhooks.configuration import Hook
-from gateway.admission.webhooks.metrics import Half
-from gateway.admission.webhooks.patching import operations, patched
+from gateway.admission.webhooks.metrics import WebhookHalf
+from gateway.admission.webhooks.patch import operations, patched
 from gateway.admission.webhooks.selection import Selection
+from gateway.admission.webhooks.webhook_call import CallFailed, Denied, WebhookCall, ask
 from gateway.http.status import StatusError, internal_error
 from gateway.jsontypes import JsonObject, dumps, identical
 from gateway.schema.body import SLOWLY
@@ -52,7 +52,7 @@ async def mutate(parts: PluginParts, admission: Admission, candidates: Sequence[
     if admission.reinvoked and rounds.left != _content(admission.obj):
         rounds.changed()
     selection = Selection(parts, admission, parts.webhooks.mutating, "admit")
-    reviews = review.Reviews(admission)
+    reviews = review.AdmissionReviews(admission)
     for each in candidates:
         target = await selection.target(each)
         hook = each.hook
@@ -71,12 +71,14 @@ def _content(obj: JsonObject | None) -> bytes:
     return b"" if obj is None else dumps(obj)
 
 
-async def _one(parts: PluginParts, admission: Admission, hook: Hook, target: Target, reviews: review.Reviews) -> bool:
+async def _one(
+    parts: PluginParts, admission: Admission, hook: Hook, target: MatchTarget, reviews: review.AdmissionReviews
+) -> bool:
     """Calls one webhook. Returns whether that has changed the object. Raises StatusError."""
-    asking, place = Asking(hook, admission, Half.MUTATING), (int(admission.reinvoked), hook.index)
+    asking, place = WebhookCall(hook, admission, WebhookHalf.MUTATING), (int(admission.reinvoked), hook.index)
     changed = False
     try:
-        found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, Half.MUTATING)
+        found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, WebhookHalf.MUTATING)
         is_long = len(found.patch) > SLOWLY
         changes = await asyncio.to_thread(operations, hook, found) if is_long else operations(hook, found)
         if changes:
@@ -95,7 +97,9 @@ async def _one(parts: PluginParts, admission: Admission, hook: Hook, target: Tar
     return changed
 
 
-async def _patch(admission: Admission, hook: Hook, target: Target, changes: list[JsonObject], found: Verdict) -> bool:
+async def _patch(
+    admission: Admission, hook: Hook, target: MatchTarget, changes: list[JsonObject], found: WebhookVerdict
+) -> bool:
     """Applies a JSON patch. Returns whether the object has changed. Raises StatusError 500, CallFailed for another type
     of patch.
     """

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import orjson
 
-from gateway.admission.matching import Target
+from gateway.admission.matcher import MatchTarget
 from gateway.admission.record import Admission
 from gateway.admission.webhooks.answer import GROUP, KIND
 from gateway.http.user import user_info
@@ -18,14 +18,14 @@ from gateway.schema.encode import encode_answer
 from gateway.schema.types import Type
 
 
-class Reviews:
+class AdmissionReviews:
     """Makes the AdmissionReviews of one admission. Objects that several webhooks get are encoded once."""
 
     def __init__(self, admission: Admission) -> None:
         self._admission = admission
         self._encoded: dict[int, tuple[JsonObject, orjson.Fragment]] = {}
 
-    async def review(self, version: str, target: Target) -> tuple[str, bytes]:
+    async def review(self, version: str, target: MatchTarget) -> tuple[str, bytes]:
         """The uid and the JSON of an AdmissionReview in `version`, whose objects are in the version of `target`.
 
         Raises ConversionFailed, or ValueError if there is no conversion.

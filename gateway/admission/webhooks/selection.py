@@ -6,7 +6,7 @@ from gateway.admission.chain import PluginParts
 from gateway.admission.condition_metrics import Asker, exclude
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
-from gateway.admission.matching import Candidate, Target, selects
+from gateway.admission.matcher import Candidate, MatchTarget, selects
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.webhooks.configuration import Hook, Hooks
@@ -25,9 +25,9 @@ class Selection:
             raise refused(admission, admission.obj, "not yet ready to handle request")
         self._parts, self._admission, self._half = parts, admission, half
         self._decisions: Decisions | None = None
-        self._activations: dict[Target, Activation] = {}
+        self._activations: dict[MatchTarget, Activation] = {}
 
-    async def target(self, candidate: Candidate[Hook]) -> Target | None:
+    async def target(self, candidate: Candidate[Hook]) -> MatchTarget | None:
         """The target with which to call a webhook; None if the request does not match.
 
         Raises StatusError 403 for match conditions that fail, 404 for a missing namespace.
@@ -46,7 +46,7 @@ class Selection:
             exclude(asker, admission.operation.value)
         return target if match.matches else None
 
-    async def _activation(self, target: Target) -> Activation:
+    async def _activation(self, target: MatchTarget) -> Activation:
         known = self._activations.get(target)
         if known is None:
             if self._decisions is None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gateway.admission.chain import PluginParts
-from gateway.admission.matching import Candidate, Target
+from gateway.admission.matcher import Candidate, MatchTarget
 from gateway.admission.record import Admission
 from gateway.admission.webhooks import review
-from gateway.admission.webhooks.calling import Asking, CallFailed, Denied, ask
 from gateway.admission.webhooks.configuration import Hook
-from gateway.admission.webhooks.metrics import Half
+from gateway.admission.webhooks.metrics import WebhookHalf
 from gateway.admission.webhooks.selection import Selection
+from gateway.admission.webhooks.webhook_call import CallFailed, Denied, WebhookCall, ask
 from gateway.http.status import StatusError
 from gateway.task_group import TaskGroup
 
@@ -27,7 +27,7 @@ async def validate(parts: PluginParts, admission: Admission, candidates: Sequenc
     concerned = [(each.hook, target) for each in candidates if (target := await selection.target(each)) is not None]
     if not concerned:
         return
-    reviews, refusals = review.Reviews(admission), list[StatusError]()
+    reviews, refusals = review.AdmissionReviews(admission), list[StatusError]()
     if len(concerned) == 1:
         await _one(parts, admission, *concerned[0], reviews, refusals)
     else:
@@ -42,13 +42,13 @@ async def _one(
     parts: PluginParts,
     admission: Admission,
     hook: Hook,
-    target: Target,
-    reviews: review.Reviews,
+    target: MatchTarget,
+    reviews: review.AdmissionReviews,
     refusals: list[StatusError],
 ) -> None:
-    asking = Asking(hook, admission, Half.VALIDATING)
+    asking = WebhookCall(hook, admission, WebhookHalf.VALIDATING)
     try:
-        await ask(parts.webhooks.validating.client, hook, admission, target, reviews, Half.VALIDATING)
+        await ask(parts.webhooks.validating.client, hook, admission, target, reviews, WebhookHalf.VALIDATING)
     except (CallFailed, Denied, StatusError) as error:
         refusal = asking.failed(error, _FAILED_OPEN.format(hook.index))
         if refusal is not None:

@@ -39,7 +39,7 @@ class Question:
 
 
 @dataclass(slots=True, frozen=True)
-class Decision:
+class AuthorizerDecision:
     """The authorizer's decision."""
 
     allowed: bool
@@ -47,11 +47,11 @@ class Decision:
     error: str = ""
 
 
-Decide = Callable[[Question], Decision]
+Decide = Callable[[Question], AuthorizerDecision]
 
 
 @dataclass(slots=True, frozen=True)
-class Authorizer:
+class AuthorizerVariable:
     """The variable `authorizer`: checks for one user."""
 
     decide: Decide
@@ -82,22 +82,22 @@ class ResourceCheck(_Check):
     __slots__ = ()
 
 
-for _kind in (Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision):
+for _kind in (AuthorizerVariable, PathCheck, GroupCheck, ResourceCheck, AuthorizerDecision):
     register(_kind, f"kubernetes.authorization.{_kind.__name__}")
 
 
-def _path(of: Authorizer, path: str) -> PathCheck:
+def _path(of: AuthorizerVariable, path: str) -> PathCheck:
     if not path.strip():
         raise EvaluationError("path must not be empty")
     return PathCheck(of.decide, Question(of.user, path=path))
 
 
-def _service_account(of: Authorizer, namespace: str, name: str) -> Authorizer:
+def _service_account(of: AuthorizerVariable, namespace: str, name: str) -> AuthorizerVariable:
     if is_dns1123_subdomain(name):
         raise EvaluationError("Invalid service account name")
     if is_dns1123_label(namespace):
         raise EvaluationError("Invalid service account namespace")
-    return Authorizer(of.decide, ServiceAccount(namespace, name))
+    return AuthorizerVariable(of.decide, ServiceAccount(namespace, name))
 
 
 def _with(field: str) -> Callable[[ResourceCheck, str], ResourceCheck]:
@@ -113,7 +113,7 @@ def _resource(check: GroupCheck, name: str) -> ResourceCheck:
     return ResourceCheck(check.decide, replace(check.question, resource=name))
 
 
-def _check(check: _Check, verb: str) -> Decision:
+def _check(check: _Check, verb: str) -> AuthorizerDecision:
     return check.decide(replace(check.question, verb=verb))
 
 

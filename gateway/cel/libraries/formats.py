@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.cel.libraries.urls import url_problem
 from gateway.cel.moments import parse_timestamp
-from gateway.cel.values import NONE, EvaluationError, Optional, Texts, register
+from gateway.cel.values import NONE, EvaluationError, Optional, StringList, register
 from gateway.validation.names import (
     is_label_value,
     is_qualified_name,
@@ -87,7 +87,7 @@ FORMATS = {
 
 
 def _validate(by: NamedFormat, text: str) -> Optional:
-    problems = Texts(by.problems(text))
+    problems = StringList(by.problems(text))
     return Optional(problems) if problems else NONE
 
 

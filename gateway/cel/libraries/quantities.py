@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.cel.values import INT_MAX, INT_MIN, EvaluationError, register
-from gateway.schema.quantity import Format, Quantity, QuantityError, parse_quantity
+from gateway.schema.quantity import Quantity, QuantityError, SuffixFamily, parse_quantity
 
 register(Quantity, "kubernetes.Quantity")
 
@@ -46,7 +46,7 @@ def _integer(of: Quantity) -> int:
 
 
 def _whole(number: int) -> Quantity:
-    return Quantity(number, 0, Format.EXPONENT)
+    return Quantity(number, 0, SuffixFamily.EXPONENT)
 
 
 def _approximate(of: Quantity) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.cel.values import CostExceeded, EvaluationError, Texts, no_overload
+from gateway.cel.values import CostExceeded, EvaluationError, StringList, no_overload
 from gateway.time_limits import look
 from gateway.validation import go_regexp
 
@@ -51,8 +51,8 @@ def _find(text: str, pattern: str) -> str:
     return found[0] if found else ""
 
 
-def _find_all(text: str, pattern: str, most: int = -1) -> Texts:
-    finder, found = _library_pattern(pattern), Texts()
+def _find_all(text: str, pattern: str, most: int = -1) -> StringList:
+    finder, found = _library_pattern(pattern), StringList()
     if most == 0:
         return found
     last, left = -1, _MOST_READ

@@ -16,7 +16,7 @@ _UINT_MAX = (1 << 64) - 1
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Version:
+class SemanticVersion:
     """A semantic version. `before` has the pre-release identifiers. The build metadata is dropped."""
 
     major: int
@@ -25,16 +25,16 @@ class Version:
     before: tuple[int | str, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Version) and compare(self, other) == 0
+        return isinstance(other, SemanticVersion) and compare(self, other) == 0
 
     def __hash__(self) -> int:
         return hash((self.major, self.minor, self.patch, self.before))
 
 
-register(Version, "kubernetes.Semver")
+register(SemanticVersion, "kubernetes.Semver")
 
 
-def compare(one: Version, other: Version) -> int:
+def compare(one: SemanticVersion, other: SemanticVersion) -> int:
     """-1, 0 or 1 (semver.org, rule 11)."""
     first, second = (one.major, one.minor, one.patch), (other.major, other.minor, other.patch)
     if first != second:
@@ -84,7 +84,7 @@ def _before(text: str) -> int | str:
     return text
 
 
-def parse(text: str) -> Version:
+def parse(text: str) -> SemanticVersion:
     """Parses a version. Raises EvaluationError."""
     if not text:
         raise EvaluationError("Version string empty")
@@ -100,7 +100,7 @@ def parse(text: str) -> Version:
             raise EvaluationError("Build meta data is empty")
         if not _WORD.fullmatch(each):
             raise EvaluationError(f"Invalid character(s) found in build meta data {go_quote(each)}")
-    return Version(major, minor, number, found)
+    return SemanticVersion(major, minor, number, found)
 
 
 def _normalized(text: str) -> str:
@@ -116,7 +116,7 @@ def _normalized(text: str) -> str:
     return ".".join(parts)
 
 
-def _semver(text: str, normalize: bool = False) -> Version:
+def _semver(text: str, normalize: bool = False) -> SemanticVersion:
     return parse(_normalized(text) if normalize else text)
 
 

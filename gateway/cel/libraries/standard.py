@@ -12,9 +12,9 @@ from gateway.cel.values import (
     INT_MAX,
     INT_MIN,
     LISTS,
+    ConcatenatedList,
     Duration,
     EvaluationError,
-    Joined,
     KeyedList,
     SetList,
     Timestamp,
@@ -69,7 +69,7 @@ def add_lists(one: Any, other: Any) -> Any:
         return _merged(one, other)
     if not (one and other):
         return one or other
-    return Joined([*one, *other])
+    return ConcatenatedList([*one, *other])
 
 
 def _merged(one: KeyedList, other: Any) -> KeyedList:

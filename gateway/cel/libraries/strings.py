@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.cel.formatting import format_string
-from gateway.cel.values import EvaluationError, Texts
+from gateway.cel.format_function import format_string
+from gateway.cel.values import EvaluationError, StringList
 
 _LOWER = {code: code + 32 for code in range(65, 91)}
 _UPPER = {code: code - 32 for code in range(97, 123)}
@@ -61,14 +61,14 @@ def _replace(text: str, old: str, new: str, count: int = -1) -> str:
     return text.replace(old, new, count if count >= 0 else -1)
 
 
-def _split(text: str, separator: str, count: int = -1) -> Texts:
+def _split(text: str, separator: str, count: int = -1) -> StringList:
     if count == 0:
-        return Texts()
+        return StringList()
     if separator:
-        return Texts(text.split(separator, count - 1 if count > 0 else -1))
+        return StringList(text.split(separator, count - 1 if count > 0 else -1))
     if 0 < count < len(text):
-        return Texts((*text[: count - 1], text[count - 1 :]))
-    return Texts(text)
+        return StringList((*text[: count - 1], text[count - 1 :]))
+    return StringList(text)
 
 
 def _substring(text: str, start: int, end: int | None = None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote, unquote, unquote_plus
 
-from gateway.cel.values import EvaluationError, Texts, register
+from gateway.cel.values import EvaluationError, StringList, register
 from gateway.validation.field import go_quote
 from gateway.validation.urls import Url, UrlError, parse_url
 
@@ -71,12 +71,12 @@ def _encoded(path: str) -> str:
     return quote(path, safe="/$&+,;=:@~!'()*[]")
 
 
-def _query(of: Url) -> dict[str, Texts]:
-    found = dict[str, Texts]()
+def _query(of: Url) -> dict[str, StringList]:
+    found = dict[str, StringList]()
     for pair in of.query.split("&"):
         if pair and ";" not in pair and not _BAD_ESCAPE.search(pair):
             name, _, value = pair.partition("=")
-            found.setdefault(unquote_plus(name), Texts()).append(unquote_plus(value))
+            found.setdefault(unquote_plus(name), StringList()).append(unquote_plus(value))
     return found
 
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.kinds.columns.comparing import compare
+from gateway.kinds.columns.comparison import compare
 from gateway.kinds.columns.jsonpath_nodes import (
-    Field,
+    FieldNode,
     Filter,
     Keyword,
-    Literal,
+    LiteralNode,
     Node,
     Opaque,
     PathError,
@@ -101,7 +101,7 @@ def _follow(values: list[Any], nodes: tuple[Node, ...], budget: Budget) -> list[
 
 def _step(values: list[Any], node: Node, budget: Budget) -> list[Any]:
     match node:
-        case Field(name):
+        case FieldNode(name):
             return [value[name] for value in values if isinstance(value, dict) and name in value]
         case Slice():
             return _slices(values, node, budget)
@@ -119,7 +119,7 @@ def _step(values: list[Any], node: Node, budget: Budget) -> list[Any]:
             return [value for path in paths for value in _follow(values, path, budget)]
         case Text(text):
             return [text]
-        case Literal(literal):
+        case LiteralNode(literal):
             return [literal] * len(values)
         case Keyword(name):
             raise PathError(f"unrecognized identifier {name}")

@@ -13,7 +13,7 @@ class Opaque(int):
     """A number that is not from the object: one in the path, or a byte of a string."""
 
 
-class Field(NamedTuple):
+class FieldNode(NamedTuple):
     name: str
 
 
@@ -36,7 +36,7 @@ class Text(NamedTuple):
     text: str
 
 
-class Literal(NamedTuple):
+class LiteralNode(NamedTuple):
     value: bool | float | Opaque
 
 
@@ -56,4 +56,4 @@ class Union(NamedTuple):
     paths: tuple[tuple[Node, ...], ...]
 
 
-Node = Field | Slice | Wildcard | Recursive | Text | Literal | Keyword | Filter | Union
+Node = FieldNode | Slice | Wildcard | Recursive | Text | LiteralNode | Keyword | Filter | Union

@@ -9,10 +9,10 @@ import math
 import re
 
 from gateway.kinds.columns.jsonpath_nodes import (
-    Field,
+    FieldNode,
     Filter,
     Keyword,
-    Literal,
+    LiteralNode,
     Node,
     Opaque,
     PathError,
@@ -113,7 +113,7 @@ class _Action:
         assert found is not None
         self.at = found.end()
         name = found[0]
-        self.nodes.append(Wildcard() if name == "*" else Field(name.replace("\\", "")))
+        self.nodes.append(Wildcard() if name == "*" else FieldNode(name.replace("\\", "")))
 
     def _recursive(self) -> None:
         if self.nodes and isinstance(self.nodes[-1], Recursive):
@@ -129,7 +129,7 @@ class _Action:
         assert found is not None
         self.at = found.end()
         word = found[0]
-        self.nodes.append(Literal(word == "true") if word in ("true", "false") else Keyword(word))
+        self.nodes.append(LiteralNode(word == "true") if word in ("true", "false") else Keyword(word))
 
     def _number(self) -> None:
         found = _number(self.text, self.at)
@@ -145,7 +145,7 @@ class _Action:
                 raise ValueError
         except ValueError:
             raise PathError(f"cannot parse number {found[0]}") from None
-        self.nodes.append(Literal(number))
+        self.nodes.append(LiteralNode(number))
 
     def _quote(self, quote: str) -> None:
         end = self.at

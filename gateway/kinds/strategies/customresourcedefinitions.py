@@ -17,7 +17,7 @@ from gateway.validation.custom_resource_definition import validate_definition, v
 from gateway.validation.definition_schema import RuleChecks
 from gateway.validation.field import FieldError, go_quote, invalid
 from gateway.validation.rule_text import LONG_RULES, length_of_rules
-from gateway.validation.schema_defaults import EvaluateRules, OutOfBudget
+from gateway.validation.schema_defaults import DefaultsOutOfBudget, EvaluateRules
 from gateway.validation.schema_formats import known_format
 from gateway.validation.structural_schema import every
 
@@ -86,7 +86,7 @@ def _default_rules(enabled: Enabled) -> EvaluateRules:
             raise TakesLong from None
         left[:] = [rest]
         if rest < 0:
-            raise OutOfBudget(found)
+            raise DefaultsOutOfBudget(found)
         return found
 
     return evaluate

@@ -7,7 +7,7 @@ from functools import partial
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import ONE, Amounts
-from gateway.quotas.evaluator import Classes, Evaluator, Written, count_name
+from gateway.quotas.evaluator import Classes, EvaluatedWrite, Evaluator, count_name
 
 ALIASES = {
     ("", "configmaps"): "configmaps",
@@ -30,11 +30,11 @@ def _one(used: Amounts, obj: JsonObject, classes: Classes) -> Amounts:
     return used
 
 
-def is_create(write: Written) -> bool:
+def is_create(write: EvaluatedWrite) -> bool:
     """Whether a write creates an object."""
     return not write.subresource and write.operation is Operation.CREATE
 
 
-def is_create_or_update(write: Written) -> bool:
+def is_create_or_update(write: EvaluatedWrite) -> bool:
     """Whether a write creates or updates an object itself, not a subresource."""
     return not write.subresource and write.operation in (Operation.CREATE, Operation.UPDATE)

@@ -9,7 +9,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.metadata import seconds_of
 from gateway.quotas.amounts import ONE, Amounts
-from gateway.quotas.evaluator import Classes, Evaluator, Written
+from gateway.quotas.evaluator import Classes, EvaluatedWrite, Evaluator
 from gateway.quotas.pod_amounts import has_pod_level, limits_of, requests_of
 from gateway.quotas.scopes import ScopeSelector
 from gateway.schema.pod_total import HUGE_PAGES
@@ -124,7 +124,7 @@ def _affinity_terms(pod: JsonObject) -> Iterator[JsonObject]:
             yield weighted.get("podAffinityTerm") or {}
 
 
-def _handles(write: Written) -> bool:
+def _handles(write: EvaluatedWrite) -> bool:
     match write.subresource, write.operation:
         case "", Operation.CREATE:
             return True

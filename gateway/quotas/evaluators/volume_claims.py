@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import ONE, Amounts
-from gateway.quotas.evaluator import Classes, Evaluator, Written
+from gateway.quotas.evaluator import Classes, EvaluatedWrite, Evaluator
 from gateway.quotas.evaluators.counts import is_create_or_update
 from gateway.quotas.scopes import ScopeSelector
 from gateway.schema.quantity import Quantity
@@ -60,7 +60,7 @@ def _in_scope(selector: ScopeSelector, claim: JsonObject) -> bool:
     return selector.scope == "VolumeAttributesClass" and selector.selects(attribute_classes(claim))
 
 
-def _handles(write: Written) -> bool:
+def _handles(write: EvaluatedWrite) -> bool:
     if write.subresource == "status" and write.operation is Operation.UPDATE:
         assert write.old is not None
         return _allocated(write.obj) != _allocated(write.old) or (

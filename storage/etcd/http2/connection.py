@@ -41,7 +41,7 @@ class _Stream:
         self.parts: list[bytes] = []
 
 
-class Connection(asyncio.Protocol):
+class Http2Connection(asyncio.Protocol):
     """The client's side of a connection. Use it on one event loop."""
 
     def __init__(self, pings: tuple[int, int]) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import grpc
 from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
-from storage.etcd.http2.connection import Connection, Failed
+from storage.etcd.http2.connection import Failed, Http2Connection
 from storage.etcd.http2.frames import LARGEST
 from storage.etcd.http2.headers import encoded
 
@@ -45,13 +45,13 @@ class Line:
         self._host, self._port = _place(target.rstrip("/"))
         self.authority = "localhost" if unix else target.rstrip("/")
         self._pings = pings
-        self._connection: Connection | None = None
-        self._earlier = set[Connection]()  # the ones before; their last calls may still wait
+        self._connection: Http2Connection | None = None
+        self._earlier = set[Http2Connection]()  # the ones before; their last calls may still wait
         self._connecting: asyncio.Task[None] | None = None
         self._not_before = 0.0
         self._closed = False
 
-    def connection(self) -> Connection | None:
+    def connection(self) -> Http2Connection | None:
         """The connection if there is one; otherwise one is begun, for later calls."""
         found = self._connection
         if found is not None and not found.lost:
@@ -64,7 +64,7 @@ class Line:
         return None
 
     async def _connect(self) -> None:
-        loop, made = asyncio.get_running_loop(), Connection(self._pings)
+        loop, made = asyncio.get_running_loop(), Http2Connection(self._pings)
         try:
             async with asyncio.timeout(_CONNECT_TIMEOUT):
                 if self._path:

@@ -15,7 +15,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives import serialization
 
-from gateway.access.signing import new_request
+from gateway.access.signing_authority import new_request
 from gateway.credentials.certificates import new_authority
 
 RBAC, CERTIFICATES, REVIEWS = "rbac.authorization.k8s.io", "certificates.k8s.io", "authentication.k8s.io"

@@ -22,7 +22,7 @@ from cryptography.x509.oid import NameOID
 
 from apiserver_gateway.testing import ApiServer, wait_for
 from apiserver_gateway.testing import ask as administer
-from gateway.access.signing import new_request
+from gateway.access.signing_authority import new_request
 from tests.forked import api_server
 from tests.integration.server.client import ask
 

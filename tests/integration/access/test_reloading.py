@@ -16,7 +16,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from apiserver_gateway.testing import ask as administer
 from gateway.access.keys import new_key
-from gateway.access.signing import new_request, now, read_authority
+from gateway.access.signing_authority import new_request, now, read_authority
 from gateway.credentials.certificates import new_authority
 from tests.forked import api_server
 from tests.integration.access.conftest import write

@@ -17,8 +17,8 @@ import pytest
 from apiserver_gateway.testing import ApiServer, api_server
 from storage.backups.file import verify
 from storage.backups.marker import marker_key
-from storage.backups.restoring import Refused, restore
-from storage.backups.taking import take
+from storage.backups.restore import RestoreRefused, restore
+from storage.backups.take import take
 from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
 from storage.etcd import EtcdClient, EtcdSettings
@@ -117,7 +117,7 @@ async def test_what_is_there_stays_unless_it_is_to_be_replaced(own_client: EtcdC
     kept = await state(own_client, "/registry")
     await own_client.put(b"/registry/zzz", b"later")
     await own_client.put(b"/registry/apiserver-gateway/identity", b"later")
-    with pytest.raises(Refused, match="there are 7 keys under /registry; add --replace"):
+    with pytest.raises(RestoreRefused, match="there are 7 keys under /registry; add --replace"):
         await restore(own_client, "/registry", path, verify(path), told=quiet)
     await restore(own_client, "/registry", path, verify(path), replace=True, told=quiet)
     assert await state(own_client, "/registry") == kept
@@ -140,7 +140,7 @@ async def test_no_restore_beside_servers(own_client: EtcdClient, tmp_path: Path)
     await own_client.put(b"/registry/a", b"{}")
     await take(own_client, "/registry", tmp_path / "backup")
     await own_client.put(b"/registry/masterleases/10.0.0.7", b"x")
-    with pytest.raises(Refused, match=r"API servers use /registry: 10\.0\.0\.7; stop them first"):
+    with pytest.raises(RestoreRefused, match=r"API servers use /registry: 10\.0\.0\.7; stop them first"):
         await restore(own_client, "/registry", tmp_path / "backup", verify(tmp_path / "backup"), told=quiet)
 
 

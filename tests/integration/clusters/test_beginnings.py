@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.clusters.default_objects import clear, clear_unmade
 from gateway.clusters.definition import MADE
-from gateway.clusters.seeding import clear, clear_unmade
-from gateway.clusters.templates import Template, Templates, template_of
+from gateway.clusters.templates import ClusterTemplate, ClusterTemplates, template_of
 from storage.errors import Fenced
 from storage.etcd import EtcdClient
 from storage.keys import prefix_end
@@ -19,8 +19,8 @@ OBJECT = b'{"metadata":{"name":"a","uid":"e1b7c6a0-2f3d-4a7b-8a11-0c9d8e7f6a5b"}
 
 
 @pytest.fixture
-def templates(etcd_client: EtcdClient, prefix: bytes) -> Templates:
-    return Templates(etcd_client, prefix)
+def templates(etcd_client: EtcdClient, prefix: bytes) -> ClusterTemplates:
+    return ClusterTemplates(etcd_client, prefix)
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ async def leads(etcd_client: EtcdClient, prefix: bytes) -> Leading:
 
 
 async def test_a_beginning_that_another_process_has_made_has_no_revision(
-    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+    templates: ClusterTemplates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
     made = await templates.begin(leads, root, template)
@@ -39,7 +39,7 @@ async def test_a_beginning_that_another_process_has_made_has_no_revision(
 
 
 async def test_an_end_removes_the_template_with_its_last_user(
-    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+    templates: ClusterTemplates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     """In one revision each, so that neither a crash nor another leader's beginning comes between."""
     template = template_of([(b"pods/a", OBJECT)])
@@ -57,7 +57,7 @@ async def test_an_end_removes_the_template_with_its_last_user(
 
 
 async def test_the_template_of_all_stays(
-    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+    templates: ClusterTemplates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
     await templates.keep(leads, template)
@@ -67,15 +67,15 @@ async def test_the_template_of_all_stays(
 
 
 async def test_another_leader_does_not_remove_a_template_that_is_being_used(
-    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes, monkeypatch: pytest.MonkeyPatch
+    templates: ClusterTemplates, leads: Leading, etcd_client: EtcdClient, prefix: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other process ends the last user while this one begins the next."""
-    template, other = template_of([(b"pods/a", OBJECT)]), Templates(etcd_client, prefix)
+    template, other = template_of([(b"pods/a", OBJECT)]), ClusterTemplates(etcd_client, prefix)
     first, second, _ = (prefix + uid.encode() + b"/" for uid in UIDS)
     await other.begin(leads, first, template, UIDS[0])
     made, keep = await etcd_client.get(first + MADE), templates.keep
 
-    async def keep_beside(leads: Leading, kept: Template) -> int:
+    async def keep_beside(leads: Leading, kept: ClusterTemplate) -> int:
         revision = await keep(leads, kept)
         await other.end(leads, UIDS[0], made)
         return revision
@@ -84,11 +84,11 @@ async def test_another_leader_does_not_remove_a_template_that_is_being_used(
     await templates.begin(leads, second, template, UIDS[1])
     begun = await etcd_client.get(second + MADE)
     assert begun is not None
-    assert await Templates(etcd_client, prefix).seeds(UIDS[1], begun) is not None
+    assert await ClusterTemplates(etcd_client, prefix).seeds(UIDS[1], begun) is not None
 
 
 async def test_a_former_leader_changes_nothing(
-    templates: Templates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+    templates: ClusterTemplates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     template, root = template_of([(b"pods/a", OBJECT)]), prefix + UID.encode() + b"/"
     await templates.begin(leads, root, template, UID)

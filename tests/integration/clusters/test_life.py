@@ -10,7 +10,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, Refused, api_server, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
-from apiserver_gateway.testing.connections import Asked
+from apiserver_gateway.testing.connections import SentRequest
 from storage.etcd import EtcdClient
 from tests.integration.clusters.test_serving import WIDGETS, definition, first_event, widget
 from tests.until import until
@@ -33,7 +33,9 @@ async def test_a_deletion_removes_all_keys_and_ends_watches(server: ApiServer, e
     install(cluster, definition("integer"))
     ask(cluster, "POST", WIDGETS, widget(1))
     assert (await etcd.prefix(ROOT + uid + b"/", count_only=True)).count > 1
-    with cluster.connections.answer(cluster, Asked("GET", f"{MAPS}?watch=true", None, cluster.token), 60) as answered:
+    with cluster.connections.answer(
+        cluster, SentRequest("GET", f"{MAPS}?watch=true", None, cluster.token), 60
+    ) as answered:
         ask(server, "DELETE", f"{PATH}/short")
         answered.read()  # ends
     until(lambda: absent(server, "short"))

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.clusters import seeding
-from gateway.clusters.seeding import clear, default_objects
-from gateway.clusters.templates import Template
+from gateway.clusters import default_objects as default_objects_module
+from gateway.clusters.default_objects import clear, default_objects
+from gateway.clusters.templates import ClusterTemplate
 from storage.errors import StorageError
 from storage.etcd import EtcdClient
 from storage.fence import Fence
@@ -51,12 +51,12 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     async def nothing(*_: object) -> None: ...
 
     for name in ("bootstrap", "bootstrap_roles", "_controlled"):
-        monkeypatch.setattr(seeding, name, nothing)
-    monkeypatch.setattr(seeding, "BootstrapObjects", lambda _: SimpleNamespace(create_missing=nothing))
-    monkeypatch.setattr(seeding, "wanted", lambda _: ())
+        monkeypatch.setattr(default_objects_module, name, nothing)
+    monkeypatch.setattr(default_objects_module, "BootstrapObjects", lambda _: SimpleNamespace(create_missing=nothing))
+    monkeypatch.setattr(default_objects_module, "wanted", lambda _: ())
 
 
-async def made(client: EtcdClient, root: bytes, meanwhile: Any) -> Template:
+async def made(client: EtcdClient, root: bytes, meanwhile: Any) -> ClusterTemplate:
     return await default_objects(cast(Any, _Scratch(client, root, meanwhile)), await leading(client, root))
 
 
@@ -95,5 +95,5 @@ async def test_two_processes_at_once_leave_whole_objects(etcd_client: EtcdClient
     await second_began.wait()
     first_goes_on.set()
     found = await asyncio.gather(first, second, return_exceptions=True)
-    assert isinstance(found[0], StorageError) and isinstance(found[1], Template)
+    assert isinstance(found[0], StorageError) and isinstance(found[1], ClusterTemplate)
     assert not (await etcd_client.prefix(prefix, count_only=True)).count

@@ -11,7 +11,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
-from apiserver_gateway.testing.connections import Asked
+from apiserver_gateway.testing.connections import SentRequest
 from tests.forked import api_server
 from tests.integration.clusters.test_life import MAPS, absent
 from tests.integration.clusters.test_serving import WIDGETS, definition, widget
@@ -57,7 +57,7 @@ def test_each_serves_what_is_done_through_the_other(servers: tuple[ApiServer, Ap
     ask(one, "POST", MAPS, {"metadata": {"name": "of-one"}})
     assert ask(other, "GET", f"{MAPS}/of-one")["metadata"]["name"] == "of-one"  # the other one wakes it for this
     begun = ask(one, "GET", MAPS)["metadata"]["resourceVersion"]
-    watch = Asked("GET", f"{MAPS}?watch=true&resourceVersion={begun}", None, one.token)
+    watch = SentRequest("GET", f"{MAPS}?watch=true&resourceVersion={begun}", None, one.token)
     with one.connections.answer(one, watch, 60) as lines:
         ask(other, "POST", MAPS, {"metadata": {"name": "of-other"}})
         assert event(lines) == ("ADDED", "of-other")

@@ -12,9 +12,9 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, ask, wait_for
 from apiserver_gateway.testing.clusters import PATH
-from apiserver_gateway.testing.connections import Asked
+from apiserver_gateway.testing.connections import SentRequest
 from gateway.clusters.definition import MADE
-from gateway.clusters.templates import Templates
+from gateway.clusters.templates import ClusterTemplates
 from storage.embedded import binary_version, find_binary
 from storage.etcd import EtcdClient, KeyValue
 from storage.etcd.operations import put
@@ -45,7 +45,7 @@ async def seeds_of(server: ApiServer, etcd: EtcdClient, cluster: Cluster) -> See
     uid = ask(server, "GET", f"{PATH}/{cluster.name}")["metadata"]["uid"]
     found = await etcd.get(ROOT + uid.encode() + b"/" + MADE)
     assert found is not None
-    seeds = await Templates(etcd, ROOT).seeds(uid, found)
+    seeds = await ClusterTemplates(etcd, ROOT).seeds(uid, found)
     assert seeds is not None
     return seeds
 
@@ -188,7 +188,7 @@ async def test_it_answers_as_one_with_all_stored(server: ApiServer, etcd: EtcdCl
 
 def events(twin: Twin, revision: str) -> list[str]:
     """All events of cluster roles from a revision to the creation of the last one."""
-    asked = Asked("GET", f"{ROLES}?watch=true&resourceVersion={revision}", None, twin.cluster.token)
+    asked = SentRequest("GET", f"{ROLES}?watch=true&resourceVersion={revision}", None, twin.cluster.token)
     found: list[str] = []
     with twin.cluster.connections.answer(twin.cluster, asked, 60) as answered:
         while not found or '"name":"last"' not in found[-1]:

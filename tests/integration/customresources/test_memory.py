@@ -22,7 +22,7 @@ COUNTING = """
 import gc, json, sys
 from collections import Counter
 from pathlib import Path
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.commands.cli import main
 
 respond, counts = Discovery.respond, Path(sys.argv.pop(1))

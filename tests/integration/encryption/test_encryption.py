@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from storage.backups.file import Key, read
+from storage.backups.file import BackupKey, read
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
 from tests.hasty import hasty
@@ -154,7 +154,7 @@ def test_a_backup_stays_encrypted_and_an_export_is_what_the_api_shows(tmp_path: 
             run("backup", str(file), f"--etcd-servers={etcd.endpoint}")
             exported = run("export", "secrets", "-n", "default", f"--kubeconfig={server.kubeconfig}")
         assert base64.b64encode(b"plaintext").decode() in exported
-        kept = {key.key.lstrip(b"/"): key.value for key in read(file) if isinstance(key, Key)}
+        kept = {key.key.lstrip(b"/"): key.value for key in read(file) if isinstance(key, BackupKey)}
         assert kept[b"secrets/default/kept"].startswith(b"k8s:enc:aesgcm:v1:a:")
         run("restore", str(file), f"--etcd-servers={new.endpoint}")
         with serving(new, config) as server:

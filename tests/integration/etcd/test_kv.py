@@ -8,7 +8,7 @@ from storage.embedded import EmbeddedEtcd, binary_version, find_binary
 from storage.errors import Compacted, FutureRevision, StorageError, TooLarge
 from storage.etcd import EtcdClient, EtcdSettings, KeyValue, PutResult, RangeResult, prefix_end
 from storage.etcd.operations import create_revision_is, delete, mod_revision_is, put, read, value_is
-from storage.paging import FIRST, pages
+from storage.pages import FIRST, pages
 from tests.conftest import PATIENCE
 
 

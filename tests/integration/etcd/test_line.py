@@ -14,7 +14,7 @@ from grpc.aio import AioRpcError, Metadata
 from storage.etcd import EtcdSettings
 from storage.etcd.endpoints import open_channel, over_line
 from storage.etcd.generated import rpc_pb2, stubs
-from storage.etcd.http2.connection import Connection
+from storage.etcd.http2.connection import Http2Connection
 from storage.etcd.http2.line import Line
 
 LEADER = Metadata(("hasleader", "true"))
@@ -51,8 +51,8 @@ def created(key: bytes, value: bytes, lease: int = 0) -> rpc_pb2.TxnRequest:
 
 
 async def test_answers_are_the_same(etcd_endpoint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    taken, call = list[int](), Connection.call
-    monkeypatch.setattr(Connection, "call", lambda self, *given: taken.append(1) or call(self, *given))
+    taken, call = list[int](), Http2Connection.call
+    monkeypatch.setattr(Http2Connection, "call", lambda self, *given: taken.append(1) or call(self, *given))
     async with both(etcd_endpoint) as (usual, read, write, _):
         for number, size in enumerate((0, 1, 100, 16_000, 17_000, 60_000, 200_000)):
             key = b"line/%d" % number

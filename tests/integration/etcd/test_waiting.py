@@ -9,8 +9,8 @@ import pytest
 
 from storage.embedded import EmbeddedEtcd
 from storage.errors import StorageError
-from storage.etcd import EtcdClient, EtcdSettings, waiting
-from storage.etcd.waiting import hopeless, tls_trouble
+from storage.etcd import EtcdClient, EtcdSettings, permanent_errors
+from storage.etcd.permanent_errors import hopeless, tls_trouble
 from tests.integration.etcd.guarding import certificate, enable_users
 from tests.ports import free_ports
 
@@ -47,7 +47,7 @@ async def test_a_socket_in_the_file_system_has_no_tls(endpoint: str, tmp_path: P
 
 
 async def test_tls_that_does_not_fit_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "TIMEOUT", 60.0)
+    monkeypatch.setattr(permanent_errors, "TIMEOUT", 60.0)
     for name, issuer in (("ca", "ca"), ("server", "ca"), ("stranger", "stranger")):
         certificate(tmp_path, name, issuer)
     ca, stranger, key = (tmp_path / name for name in ("ca.pem", "stranger.pem", "stranger.key"))

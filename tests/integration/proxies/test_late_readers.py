@@ -23,7 +23,7 @@ MUCH, LITTLE = 12 << 20, 500_000  # bytes: more than socket buffers hold, and ab
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     """A server that checks without a delay whether a connection that it has closed can be dropped."""
-    with hasty({"gateway.http.parting.FAREWELL": 0.0}) as made:
+    with hasty({"gateway.http.connection_end.FAREWELL": 0.0}) as made:
         wait_for(made, "/api/v1/namespaces/default/serviceaccounts/default", bool)  # pods need it
         yield made
 

@@ -15,7 +15,7 @@ from storage.catching_up import STREAMS_EACH, Pasts
 from storage.errors import Compacted
 from storage.etcd import EtcdClient
 from storage.history import Overrun
-from storage.waking import By, Interest
+from storage.waiters import Interest, InterestKind
 from tests.etcd_version import older_than
 from tests.integration.reads.node import PATIENCE, Node
 
@@ -94,7 +94,7 @@ async def test_who_wants_one_object_is_told_of_all_its_changes(node: Node) -> No
     async def one(number: int) -> None:
         name, revision = f"p{number % 7}", last - random.Random(number).randrange(1, CHANGES)
         await asyncio.sleep(number % 3 * 0.05)  # some come while others are being read
-        told = await caught_up(pasts, node, revision, Interest(By.KEY, "", node.key(name)))
+        told = await caught_up(pasts, node, revision, Interest(InterestKind.KEY, "", node.key(name)))
         assert [each for each in told if each[0] == name] == [
             each for each in everything if each[0] == name and each[1] > revision
         ]

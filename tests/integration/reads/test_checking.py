@@ -6,18 +6,18 @@ import asyncio
 
 import pytest
 
-from storage import checking
-from storage.checking import Checker
+from storage import cache_check
+from storage.cache_check import Checker
 from storage.etcd import EtcdClient, EtcdSettings
 from storage.values import UnreadableValue
 from tests.integration.reads.node import PATIENCE, Node
 from tests.unit.storage.canonical import canonical
 
 
-@pytest.fixture(params=[3, checking.PAGE])
+@pytest.fixture(params=[3, cache_check.PAGE])
 def page(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page size of the check: small, so that there are several pages, and large."""
-    monkeypatch.setattr(checking, "PAGE", request.param)
+    monkeypatch.setattr(cache_check, "PAGE", request.param)
 
 
 @pytest.mark.usefixtures("page")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from storage import consistency, paging, stall
+from storage import consistency, pages, stall
 from storage.cache import ResourceCache
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient
@@ -29,9 +29,9 @@ def node(etcd_client: EtcdClient, prefix: bytes) -> Node:
 
 
 async def test_what_is_there_is_loaded_by_pages_as_of_one_revision(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "FIRST", 3)
-    monkeypatch.setattr(paging, "LEAST", 3)
-    monkeypatch.setattr(paging, "MOST", 4)
+    monkeypatch.setattr(pages, "FIRST", 3)
+    monkeypatch.setattr(pages, "LEAST", 3)
+    monkeypatch.setattr(pages, "MOST", 4)
     for number in range(10):
         last = await node.put(f"p{number}")
     await node.client.put(node.root + b"nobodys/key", b"not JSON")

@@ -20,7 +20,7 @@ from storage.etcd import EtcdClient, EtcdSettings
 from storage.etcd.operations import delete, put
 from storage.history import Overrun
 from storage.sharing import publisher, shared_watch, subscriber
-from storage.sharing.located import SharedEntry
+from storage.sharing.located_values import SharedEntry
 from storage.store import EtcdStore
 from tests.integration.crash import crash
 from tests.integration.encryption.etcd import by_key, configured

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from apiserver_gateway.testing import api_server
-from gateway.access.signing import new_request, now, read_authority
+from gateway.access.signing_authority import new_request, now, read_authority
 from gateway.commands.envtest import assets
 from gateway.commands.kube_apiserver import translated
 from gateway.credentials.certificates import Authority, issue, new_authority

@@ -16,7 +16,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
 from apiserver_gateway.testing import ApiServer, wait_for
-from gateway.access.signing import new_request
+from gateway.access.signing_authority import new_request
 from gateway.credentials.certificates import issue, new_authority
 from tests.forked import api_server
 from tests.integration.server.client import ask, connect

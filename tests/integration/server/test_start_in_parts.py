@@ -17,7 +17,7 @@ from tests.integration.server.client import Answer, ask
 from tests.integration.server.test_while_starting import held, refused, unknown
 from tests.until import until
 
-IN_PARTS = {"storage.feed.MANY": -1, "gateway.requests.starting.PATIENCE": 0.5}
+IN_PARTS = {"storage.feed.MANY": -1, "gateway.requests.start_stages.PATIENCE": 0.5}
 MAPS = "/api/v1/namespaces/default/configmaps"
 COUNT = 40  # more than of any other resource: so they are loaded last
 THINGS = "/apis/example.org/v1/things"
@@ -50,7 +50,7 @@ class Pair:
     @contextmanager
     def starting(self) -> Iterator[None]:
         """A server that has loaded all resources but ConfigMaps, including CRDs and roles."""
-        with held(self.server, "storage.filling", b"/configmaps/", IN_PARTS):
+        with held(self.server, "storage.fill", b"/configmaps/", IN_PARTS):
             until(lambda: b"[+]poststarthook/crd-informer-synced ok" in ask(self.server, "GET", "/readyz").body)
             for path in ("/api/v1/pods", "/api/v1/namespaces", THINGS):  # each once it is loaded
                 until(lambda path=path: self.get(f"{path}?resourceVersion=0").status == 200)

@@ -17,9 +17,9 @@ from tests.held import Held
 from tests.integration.server.client import Answer, ask
 from tests.until import until
 
-LOAD = "storage.loading"
+LOAD = "storage.load"
 SETTINGS = "/api/v1/namespaces/default/configmaps"
-PATIENT = {"gateway.requests.starting.PATIENCE": 60.0}  # who waits is not refused while the machine is busy
+PATIENT = {"gateway.requests.start_stages.PATIENCE": 60.0}  # who waits is not refused while the machine is busy
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from apiserver_gateway.testing import ApiServer, Refused, ask, namespace, user, wait_for, webhook
 from apiserver_gateway.testing import faults as of
-from apiserver_gateway.testing.connections import AGENT, Asked
+from apiserver_gateway.testing.connections import AGENT, SentRequest
 from tests.integration.testing.watching import BROKEN, ENDED, Watching, watching
 
 SELECTED = "labelSelector=of"
@@ -50,7 +50,7 @@ def maps(api: ApiServer) -> Iterator[str]:
 
 
 def raw(api: ApiServer, method: str, path: str, body: Any = None) -> tuple[int, dict[str, str], bytes]:
-    with api.connections.answer(api, Asked(method, path, body, api.token), 60) as answered:
+    with api.connections.answer(api, SentRequest(method, path, body, api.token), 60) as answered:
         return answered.status, {k.lower(): v for k, v in answered.getheaders()}, answered.read()
 
 

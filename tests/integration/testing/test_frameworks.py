@@ -14,7 +14,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, Refused, aio, ask
 from apiserver_gateway.testing.cases import ApiServerTestCase
-from apiserver_gateway.testing.connections import Asked, Connections, Server
+from apiserver_gateway.testing.connections import Connections, SentRequest, Server
 from tests import plugins
 
 ROOT = Path(__file__).parents[3]
@@ -139,7 +139,9 @@ async def test_with_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
         talking.add(threading.current_thread())
         start(server)
 
-    def noted(connections: Connections, server: Server, asked: Asked, timeout: float) -> AbstractContextManager[Any]:
+    def noted(
+        connections: Connections, server: Server, asked: SentRequest, timeout: float
+    ) -> AbstractContextManager[Any]:
         talking.add(threading.current_thread())
         return answer(connections, server, asked, timeout)
 

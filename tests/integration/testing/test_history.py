@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Refused, ask, load, save, wait_for
-from apiserver_gateway.testing.history import Change, history, play, read_history, write_history
+from apiserver_gateway.testing.history import ObservedChange, history, play, read_history, write_history
 from apiserver_gateway.testing.pool import Pool
 from apiserver_gateway.testing.requests import answer
 from tests.limits import within
@@ -83,7 +83,7 @@ def watched(api: ApiServer, since: str, number: int) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("pace", "apart", "least"), [(1.0, 0.3, 0.6), (20_000.0, 300.0, 0.03), (math.inf, 300.0, 0.0)])
 def test_the_pace_is_chosen(two: tuple[ApiServer, ApiServer], pace: float, apart: float, least: float) -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "paced", "namespace": "default"}}
-    changes = [Change(at, "MODIFIED", "configmaps", obj) for at in (0.0, apart, 2 * apart)]
+    changes = [ObservedChange(at, "MODIFIED", "configmaps", obj) for at in (0.0, apart, 2 * apart)]
     with within(60.0):
         began = time.monotonic()
         play(two[0], changes, pace)
@@ -95,9 +95,9 @@ def test_as_many_changes_as_there_are(two: tuple[ApiServer, ApiServer]) -> None:
     """More than fit into one transaction, of one object many times and of many objects."""
     api = two[0]
 
-    def named(name: str, value: int) -> Change:
+    def named(name: str, value: int) -> ObservedChange:
         obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}}
-        return Change(0.0, "ADDED", "configmaps", {**obj, "data": {"value": str(value)}})
+        return ObservedChange(0.0, "ADDED", "configmaps", {**obj, "data": {"value": str(value)}})
 
     since = ask(api, "GET", MAPS)["metadata"]["resourceVersion"]
     play(

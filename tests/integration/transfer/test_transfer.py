@@ -15,10 +15,10 @@ import yaml
 
 from apiserver_gateway.testing import ApiServer
 from apiserver_gateway.testing.state import restored
-from gateway.transfer import exporting
+from gateway.transfer import export
 from gateway.transfer.belongings import METADATA
-from gateway.transfer.cluster import Cluster
-from gateway.transfer.exporting import Wanted
+from gateway.transfer.cluster import RemoteCluster
+from gateway.transfer.export import ExportSelection
 from gateway.transfer.kubeconfig import find_place
 from tests.forked import api_server
 from tests.integration.server.client import ask
@@ -168,8 +168,8 @@ async def test_lists_are_read_by_pages(full: ApiServer, monkeypatch: pytest.Monk
             self.append(obj["metadata"]["name"])
 
     asked: list[str] = []
-    monkeypatch.setattr(exporting, "PAGE", 2)
-    cluster = Cluster(find_place(full.kubeconfig, "", {}))
+    monkeypatch.setattr(export, "PAGE", 2)
+    cluster = RemoteCluster(find_place(full.kubeconfig, "", {}))
     through = cluster.ask
 
     async def ask_and_note(method: str, path: str) -> Any:
@@ -178,7 +178,7 @@ async def test_lists_are_read_by_pages(full: ApiServer, monkeypatch: pytest.Monk
 
     cluster.ask = ask_and_note  # type: ignore[method-assign,assignment]
     names = Names()
-    await exporting.export(cluster, Wanted(["configmaps"], ["shop"]), names, lambda what, done, of: None)
+    await export.export(cluster, ExportSelection(["configmaps"], ["shop"]), names, lambda what, done, of: None)
     cluster.close()
     assert names == [f"c{n}" for n in range(5)]
     assert len([path for path in asked if "configmaps?limit=2" in path]) == 3

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from gateway.access.certificate_chains import MOST_ON_PATH, Pool
+from gateway.access.certificate_chains import MOST_ON_PATH, CertificatePool
 
 HOUR = timedelta(hours=1)
 CLIENT, SERVER = ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH
@@ -73,7 +73,7 @@ def key_usage(sign: bool) -> tuple[x509.ExtensionType, bool]:
 
 
 def vouches(roots: Sequence[Made], *chain: Made) -> bool:
-    pool = Pool([each.certificate for each in roots])
+    pool = CertificatePool([each.certificate for each in roots])
     return pool.good_until([each.der for each in chain]) > 0
 
 
@@ -105,7 +105,7 @@ def test_cas_between_may_come_in_any_order_and_with_others() -> None:
 
 
 def test_a_resumed_session_shows_the_clients_certificate_alone() -> None:
-    pool = Pool([ROOT.certificate])
+    pool = CertificatePool([ROOT.certificate])
     ada, bob = made("ada", BETWEEN), made("bob", BETWEEN)
     assert pool.good_until([bob.der]) == 0
     assert pool.good_until([ada.der, BETWEEN.der]) and pool.good_until([ada.der]) and pool.good_until([bob.der])
@@ -186,7 +186,7 @@ def test_a_stranger_who_sends_many_cas_of_one_name_has_few_signatures_verified(m
 
 
 def test_what_is_no_certificate_is_nobodys() -> None:
-    pool = Pool([ROOT.certificate])
+    pool = CertificatePool([ROOT.certificate])
     for der in (b"", b"\x30\x03\x02\x01\x01", made("ada", ROOT).der[:-1], made("ada", ROOT).der + b"\0"):
         assert pool.good_until([der]) == 0
     assert pool.good_until([made("ada", ROOT).der, b"no certificate"])
@@ -218,4 +218,4 @@ def test_a_name_that_is_no_text_is_nobodys(tag: int, name: bytes, accepted: bool
     signature = root.key.sign(part, ec.ECDSA(hashes.SHA256()))
     algorithm = bytes.fromhex("300a06082a8648ce3d040302")  # ecdsa-with-SHA256
     leaf = der(0x30, part + algorithm + der(3, b"\0" + signature))
-    assert bool(Pool([root.certificate]).good_until([leaf])) is accepted
+    assert bool(CertificatePool([root.certificate]).good_until([leaf])) is accepted

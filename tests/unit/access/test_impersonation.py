@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.access.authorization import ALLOWED, NO_OPINION, Undecided, Verdict
+from gateway.access.authorization import ALLOWED, NO_OPINION, AuthorizationUndecided, Verdict
 from gateway.access.impersonation import Impersonation
 from gateway.http.request_info import request_info
 from gateway.http.status import StatusError
@@ -137,7 +137,7 @@ async def test_without_constrained_impersonation_a_mistake_shows_references(
     with pytest.raises(StatusError) as refused:
         await Impersonation(Asked("everything"), constrained=False).user(given, attributes)
     assert (refused.value.code, refused.value.message) == (400, message)
-    with pytest.raises(Undecided, match="without impersonating a user"):
+    with pytest.raises(AuthorizationUndecided, match="without impersonating a user"):
         await Impersonation(Asked("everything"), constrained=False, refuses_nameless=False).user(given, attributes)
 
 

@@ -13,7 +13,7 @@ from gateway.admission.webhooks.configuration import Hooks
 from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.kinds.objects import Objects
 from gateway.kinds.registry import Registry
-from gateway.quotas.charging import Charges
+from gateway.quotas.charges import Charges
 from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from storage.store import Stores

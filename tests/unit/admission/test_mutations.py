@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gateway.admission.policies.applying import MutationFailed, atoms
+from gateway.admission.policies.apply_configuration import MutationFailed, atoms
 from gateway.admission.policies.keyed_maps import Unfit, fitting
 from gateway.admission.policies.mutation import MutatingPolicy
 from gateway.admission.policies.target_type import TargetType

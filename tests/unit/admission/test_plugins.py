@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.admission.metrics import ADMIT, Half, timed
+from gateway.admission.metrics import ADMIT, AdmissionHalf, timed
 from gateway.admission.plugins import chain_for, plugin_of
 from gateway.admission.plugins.default_class import newest_default
 from gateway.admission.record import Admission
@@ -256,7 +256,7 @@ async def test_who_is_idle_is_not_asked_and_counts_as_accepting() -> None:
     asked: list[Admission] = []
     some = SimpleNamespace(idle=True)
     look = timed(asked.append, "Any", ADMIT, Operation.CREATE, some)
-    half, admission = Half([look], ADMIT, Operation.CREATE), cast(Admission, SimpleNamespace(reinvoke=False))
+    half, admission = AdmissionHalf([look], ADMIT, Operation.CREATE), cast(Admission, SimpleNamespace(reinvoke=False))
     await half.run(admission)
     assert (asked, look.accepted is not None and look.accepted.counts[0]) == ([], 1)
     some.idle = False

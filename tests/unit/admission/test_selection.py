@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.admission.chain import PluginParts
-from gateway.admission.matching import Constraints, Matcher, Target
+from gateway.admission.matcher import Constraints, Matcher, MatchTarget
 from gateway.admission.record import Admission
 from gateway.admission.webhooks.configuration import Hook, Hooks
 from gateway.admission.webhooks.selection import Selection
@@ -27,7 +27,7 @@ class Objects:
         return {"metadata": {"name": "n", "labels": {"of": "n"}}} if name == "n" else None
 
 
-async def target(namespace: str, labels: dict[str, str], **constraints: Any) -> Target | None:
+async def target(namespace: str, labels: dict[str, str], **constraints: Any) -> MatchTarget | None:
     """The target of the creation of a pod with these labels."""
     obj = {"metadata": {"name": "p", "labels": labels}}
     admission: Any = SimpleNamespace(obj=obj, old=None, name="p", namespace=namespace, resource=PODS)

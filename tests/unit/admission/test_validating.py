@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.admission.policies.configuration import Binding
+from gateway.admission.policies.configuration import PolicyBinding
 from gateway.admission.policies.validating import _Review
 from gateway.admission.policies.validation import Denial, Judgement
 from gateway.release.release import release_of
@@ -23,7 +23,7 @@ def told(minor: str, failures: int) -> dict[str, str]:
     parts = SimpleNamespace(release=release_of(minor=minor))
     review = _Review(cast(Any, parts), cast(Any, admission), cast(Any, None))
     denials = [Denial(index, f"no {index}", "Invalid", 0.0) for index in range(failures)]
-    binding = Binding("b", "p", None, ("Audit",), cast(Any, None))
+    binding = PolicyBinding("b", "p", None, ("Audit",), cast(Any, None))
     review._act(cast(Any, SimpleNamespace(name="p")), binding, Judgement(denials=denials))
     review.tell_failures()
     return annotations

@@ -10,7 +10,7 @@ from gateway.aggregation.objects import ObjectClient
 from gateway.endpoints.foreign import ForeignKind, Left
 from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
-from gateway.outbound.client import Answer
+from gateway.outbound.client import Reply
 from gateway.outbound.request import OutboundRequest
 
 VERBS = frozenset({"delete", "deletecollection", "list"})
@@ -23,17 +23,17 @@ class Server:
     def __init__(self, *names: str, refuses: tuple[str, ...] = ()) -> None:
         self.names, self._refuses, self.asked = list(names), refuses, list[str]()
 
-    async def call(self, target: object, request: OutboundRequest, timeout: float, largest: int) -> Answer:
+    async def call(self, target: object, request: OutboundRequest, timeout: float, largest: int) -> Reply:
         path = request.path.partition("?")[0]
         self.asked.append(f"{request.method} {path}")
         if self.asked[-1] in self._refuses:
-            return Answer(405)
+            return Reply(405)
         if request.method == "DELETE":
             name = path.removeprefix(COLLECTION).lstrip("/")
             self.names = [each for each in self.names if name and each != name]
-            return Answer(200, [], b"{}")
+            return Reply(200, [], b"{}")
         items = [{"metadata": {"name": each, "namespace": "n", "finalizers": ["f"]}} for each in self.names]
-        return Answer(200, [], dumps({"items": items}))
+        return Reply(200, [], dumps({"items": items}))
 
 
 async def emptied(server: Server, *versions: str) -> Left:

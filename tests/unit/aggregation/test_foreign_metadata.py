@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.aggregation.held import Held
+from gateway.aggregation.held_objects import HeldObjects
 from gateway.aggregation.objects import ForeignEvent, Nameless, ObjectClient, _event, metadata_of
 from gateway.endpoints.foreign import ForeignError, ForeignKind
 from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
-from gateway.outbound.client import Answer
+from gateway.outbound.client import Reply
 from storage.entry import ChangeType
 
 KIND = ForeignKind("e.com", "v1", "Thing", "things", True, frozenset({"list"}))
@@ -39,7 +39,7 @@ def test_what_has_another_type_is_left_out() -> None:
 
 
 def test_held_objects_are_counted_by_namespace_and_told_apart_by_uid() -> None:
-    held = Held(KIND)
+    held = HeldObjects(KIND)
     for namespace, name in (("n", "a"), ("n", "b"), ("m", "a")):
         held.put({"namespace": namespace, "name": name, "uid": f"u-{namespace}-{name}"})
     assert (held.count("n"), held.count("m"), held.count("x")) == (2, 1, 0)
@@ -52,10 +52,10 @@ def test_held_objects_are_counted_by_namespace_and_told_apart_by_uid() -> None:
     assert not held.has("n", "b", "u-n-b") and held.without({KIND.key("m", "a")}) == [KIND.key("n", "b")]
 
 
-def objects(answer: Answer, *, available: bool = True) -> ObjectClient:
+def objects(answer: Reply, *, available: bool = True) -> ObjectClient:
     """The objects of a server that gives one answer to everything."""
 
-    async def call(*given: object) -> Answer:
+    async def call(*given: object) -> Reply:
         return answer
 
     service = SimpleNamespace(available=available, target=lambda addresses, identity: None)
@@ -66,12 +66,12 @@ def objects(answer: Answer, *, available: bool = True) -> ObjectClient:
 @pytest.mark.parametrize("status", [301, 401, 403, 410, 429, 500, 503])
 async def test_only_404_says_that_an_object_is_not_there(status: int) -> None:
     with pytest.raises(ForeignError):
-        await objects(Answer(status)).metadata(KIND, "n", "a", ITSELF)
-    assert await objects(Answer(404)).metadata(KIND, "n", "a", ITSELF) is None
+        await objects(Reply(status)).metadata(KIND, "n", "a", ITSELF)
+    assert await objects(Reply(404)).metadata(KIND, "n", "a", ITSELF) is None
 
 
 async def test_a_server_that_is_not_available_or_talks_nonsense_says_nothing() -> None:
-    for server in (objects(Answer(404), available=False), objects(Answer(200, [], b"<html>"))):
+    for server in (objects(Reply(404), available=False), objects(Reply(200, [], b"<html>"))):
         with pytest.raises(ForeignError):
             await server.metadata(KIND, "n", "a", ITSELF)
 
@@ -80,7 +80,7 @@ async def test_what_has_no_name_is_left_out_of_lists_and_watches_but_keeps_its_n
     """A namespace with such an object is not empty, so its deletion must not be completed."""
     named = {"metadata": {"name": "a", "namespace": "n", "uid": "u"}}
     nameless = {"metadata": {"name": "a/b", "namespace": "n", "resourceVersion": "7"}}
-    server = objects(Answer(200, [], dumps({"metadata": {"resourceVersion": "5"}, "items": [nameless, named]})))
+    server = objects(Reply(200, [], dumps({"metadata": {"resourceVersion": "5"}, "items": [nameless, named]})))
     assert await server.page(KIND, ITSELF, "") == ([named["metadata"]], "5", "", 1)
     with pytest.raises(Nameless):
         async for _ in server.each(KIND, ITSELF, "n"):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.allocation.addresses import Addresses, Parent
+from gateway.allocation.addresses import Addresses, AddressOwner
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.metrics import LEAK, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.ports import NodePorts
@@ -21,7 +21,7 @@ from tests.unit.verbs.conftest import Api
 from tests.unit.verbs.fake_store import FakeStore
 
 SERVICES = "/api/v1/namespaces/default/services"
-PARENT = Parent("default", "s")
+PARENT = AddressOwner("default", "s")
 
 
 def addresses(api: Api, block: str = "10.0.0.0/28") -> Addresses:

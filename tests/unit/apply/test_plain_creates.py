@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gateway.apply import managed_fields, update_managed
 from gateway.apply.field_set import FieldSet
 from gateway.jsontypes import JsonObject
-from gateway.kinds.recurring import Template
+from gateway.kinds.spec_templates import SpecTemplate
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
 
@@ -49,7 +49,7 @@ def _spend(size: int) -> None:
     """Any size is fine."""
 
 
-def fields_of(obj: JsonObject, kind: str, reset: tuple[tuple[str, ...], ...], shared: Template | None) -> Any:
+def fields_of(obj: JsonObject, kind: str, reset: tuple[tuple[str, ...], ...], shared: SpecTemplate | None) -> Any:
     type_, new = type_for("", "v1", kind), copy.deepcopy(obj)
     update_managed(new, None, type_, manager="m", api_version="v1", now="t", reset=reset, shared=shared)
     return new["metadata"].get("managedFields")
@@ -72,7 +72,9 @@ def test_they_are_those_of_a_comparison(
 ) -> None:
     spec = made[0][1].get("spec")
     mine, theirs = (
-        (Template(_spend), Template(_spend)) if of_template and kind == "Pod" and spec is not None else (None, None)
+        (SpecTemplate(_spend), SpecTemplate(_spend))
+        if of_template and kind == "Pod" and spec is not None
+        else (None, None)
     )
     for metadata, others in made:
         sent = {"kind": kind, "apiVersion": "v1", "metadata": metadata, **others}

@@ -10,16 +10,16 @@ import pytest
 
 from gateway.audit.event import source_ips
 from gateway.audit.latency import duration, latencies
-from gateway.audit.objects import Body, embedded
-from storage.instruments.timing import Times
+from gateway.audit.objects import EncodedObject, embedded
+from storage.instruments.trace import Times
 from tests.unit.audit.samples import event
 
 
 def test_a_line_is_one_whatever_is_in_it() -> None:
     made = event("a\nb")
-    made.response = Body(b'{\n "x": "\xe2\x80\xa8"}\n')
+    made.response = EncodedObject(b'{\n "x": "\xe2\x80\xa8"}\n')
     assert made.line().count(b"\n") == 1 and json.loads(made.line())["responseObject"] == {"x": "\u2028"}
-    made.response = Body(b"{no json")
+    made.response = EncodedObject(b"{no json")
     assert "responseObject" not in json.loads(made.line())
 
 
@@ -34,23 +34,23 @@ def test_the_legacy_line_has_a_part_of_the_event() -> None:
 def test_managed_fields_are_left_out_of_objects_lists_and_tables() -> None:
     meta = {"metadata": {"name": "a", "managedFields": [{}]}}
     data = json.dumps({**meta, "items": [meta], "rows": [{"object": meta}]}).encode()
-    assert b"managedFields" not in json.dumps(embedded(Body(data), True)["items"]).encode()
+    assert b"managedFields" not in json.dumps(embedded(EncodedObject(data), True)["items"]).encode()
     made = event()
-    made.response = Body(data)
+    made.response = EncodedObject(data)
     assert "managedFields" in json.loads(made.line())["responseObject"]["metadata"]
     rows = json.dumps({"kind": "Table", "rows": [{"object": meta}]}).encode()
-    assert embedded(Body(rows), True)["rows"] == [{"object": {"metadata": {"name": "a"}}}]
+    assert embedded(EncodedObject(rows), True)["rows"] == [{"object": {"metadata": {"name": "a"}}}]
 
 
 def test_a_large_answer_of_this_server_is_not_parsed_again() -> None:
     """1.3 million arrays in 4 MB kept the GIL for 1.6 s. An extension server's answer is read by the bounded reader."""
     arrays = b'{"items":[\n' + b"[]," * 400_000 + b'[]],"metadata":{"managedFields":[]}}'
     for without in (False, True):
-        found = embedded(Body(arrays, own=True), without)
+        found = embedded(EncodedObject(arrays, own=True), without)
         assert isinstance(found, orjson.Fragment) and b"\n" not in orjson.dumps(found)
-        assert embedded(Body(arrays), without) is None
+        assert embedded(EncodedObject(arrays), without) is None
     pods = b'{"items":[' + b",".join([b'{"metadata":{"managedFields":[{"f":{}}],"a":1}}'] * 30_000) + b"]}"
-    assert embedded(Body(pods, own=True), True)["items"] == [{"metadata": {"a": 1}}] * 30_000
+    assert embedded(EncodedObject(pods, own=True), True)["items"] == [{"metadata": {"a": 1}}] * 30_000
 
 
 @pytest.mark.parametrize(

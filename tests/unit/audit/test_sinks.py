@@ -16,23 +16,23 @@ import pytest
 from gateway.access.remote import RemoteService
 from gateway.audit import sink as lines
 from gateway.audit import webhook
-from gateway.audit.auditing import Audit, Record
-from gateway.audit.batching import Batching, Throttle
+from gateway.audit.audit import Audit, Record
+from gateway.audit.batches import Batching, Throttle
 from gateway.audit.counts import Counts
 from gateway.audit.event import TRUNCATED, AuditEvent
-from gateway.audit.fitting import Bounds, TooLarge, batches, fitting
-from gateway.audit.policy import AuditLevel, AuditRule, Policy
+from gateway.audit.policy import AuditLevel, AuditPolicy, AuditRule
 from gateway.audit.rotation import Keeping, RotatedFile
-from gateway.audit.sink import LogSink, Mode
+from gateway.audit.sink import AuditMode, LogSink
+from gateway.audit.truncation import EventSizes, EventTooLarge, batches, fitting
 from gateway.audit.webhook import WebhookSink
 from gateway.http.exchange import Request
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
-from gateway.outbound.client import Answer
+from gateway.outbound.client import Reply
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
-from storage.instruments.timing import Times
+from storage.instruments.trace import Times
 from tests.logged import of
 from tests.unit.audit.samples import META, event
 
@@ -87,11 +87,15 @@ def test_an_event_that_cannot_be_written_fails_alone_and_is_counted(module: Any,
         made: LogSink | WebhookSink
         if module is lines:
             made = LogSink(
-                str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, Batching(100, 10, 60), None, counts
+                str(tmp_path / "audit.log"), Keeping(), AuditMode.BATCH, False, Batching(100, 10, 60), None, counts
             )
         else:
             made = WebhookSink(
-                RemoteService(Target("localhost", 1), "/", "", None), Mode.BATCH, Batching(100, 10, 60), None, counts
+                RemoteService(Target("localhost", 1), "/", "", None),
+                AuditMode.BATCH,
+                Batching(100, 10, 60),
+                None,
+                counts,
             )
             made._client = service  # type: ignore[assignment]  # it has what is used of one
         for number in range(20):
@@ -109,7 +113,7 @@ def test_an_event_that_cannot_be_written_fails_alone_and_is_counted(module: Any,
 
 def test_a_request_that_waits_is_told_of_an_event_that_cannot_be_written(tmp_path: Path) -> None:
     async def run() -> list[bool]:
-        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.STRICT, False, Batching(10))
+        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), AuditMode.STRICT, False, Batching(10))
         taken = [await sink.take(unwritable("1")), await sink.take(event("2"))]
         await sink.close()
         return taken
@@ -121,7 +125,7 @@ def test_requests_wait_until_their_events_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
 
     async def run() -> None:
-        sink = LogSink(str(path), Keeping(), Mode.BLOCKING, False, Batching(10))
+        sink = LogSink(str(path), Keeping(), AuditMode.BLOCKING, False, Batching(10))
         for index in range(20):
             assert await sink.take(event(str(index)))
             assert len(path.read_bytes().splitlines()) == index + 1
@@ -130,9 +134,11 @@ def test_requests_wait_until_their_events_are_kept(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-@pytest.mark.parametrize(("mode", "goes_on"), [(Mode.BATCH, True), (Mode.BLOCKING, True), (Mode.STRICT, False)])
+@pytest.mark.parametrize(
+    ("mode", "goes_on"), [(AuditMode.BATCH, True), (AuditMode.BLOCKING, True), (AuditMode.STRICT, False)]
+)
 def test_only_strictly_a_request_fails_with_its_event(
-    tmp_path: Path, mode: Mode, goes_on: bool, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, mode: AuditMode, goes_on: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def run() -> bool:
         sink = LogSink(str(tmp_path), Keeping(), mode, False, Batching(10))
@@ -150,19 +156,19 @@ class Service:
     def __init__(self, failures: int) -> None:
         self.failures, self.lists = failures, list[list[str]]()
 
-    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int) -> Answer:
+    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int) -> Reply:
         if self.failures:
             self.failures -= 1
             raise CallError("refused")
         assert isinstance(request.body, bytes)
         self.lists.append([each["auditID"] for each in json.loads(request.body)["items"]])
-        return Answer(200)
+        return Reply(200)
 
     def close(self) -> None:
         pass
 
 
-def sent(service: Service, count: int, batching: Batching, mode: Mode = Mode.BATCH) -> list[bool]:
+def sent(service: Service, count: int, batching: Batching, mode: AuditMode = AuditMode.BATCH) -> list[bool]:
     async def run() -> list[bool]:
         sink = WebhookSink(RemoteService(Target("localhost", 1), "/", "", None), mode, batching)
         sink._client = service  # type: ignore[assignment]  # it has what is used of one
@@ -199,7 +205,7 @@ def test_lines_that_wait_are_bounded(tmp_path: Path, caplog: pytest.LogCaptureFi
     counts = Counts()
 
     async def run() -> list[bool]:
-        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, Batching(2, 1), counts=counts)
+        sink = LogSink(str(tmp_path / "audit.log"), Keeping(), AuditMode.BATCH, False, Batching(2, 1), counts=counts)
         writing = [asyncio.create_task(sink.take(event("0")))]
         await asyncio.sleep(0)
         async with asyncio.timeout(60):
@@ -227,10 +233,10 @@ def test_bytes_that_wait_are_bounded(module: Any, tmp_path: Path, monkeypatch: p
     async def run() -> None:
         made: LogSink | WebhookSink
         if module is lines:
-            made = LogSink(str(tmp_path / "audit.log"), Keeping(), Mode.BATCH, False, batching, counts=counts)
+            made = LogSink(str(tmp_path / "audit.log"), Keeping(), AuditMode.BATCH, False, batching, counts=counts)
         else:
             made = WebhookSink(
-                RemoteService(Target("localhost", 1), "/", "", None), Mode.BATCH, batching, counts=counts
+                RemoteService(Target("localhost", 1), "/", "", None), AuditMode.BATCH, batching, counts=counts
             )
             made._client = Service(0)  # type: ignore[assignment]  # it has what is used of one
         for number in range(5):
@@ -241,8 +247,10 @@ def test_bytes_that_wait_are_bounded(module: Any, tmp_path: Path, monkeypatch: p
     assert dict(counts.errors) == {"buffered": 2}
 
 
-@pytest.mark.parametrize("mode", [Mode.BLOCKING, Mode.STRICT])
-def test_no_event_is_lost_that_a_request_waits_for(mode: Mode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("mode", [AuditMode.BLOCKING, AuditMode.STRICT])
+def test_no_event_is_lost_that_a_request_waits_for(
+    mode: AuditMode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """However many requests come at once, and however large their events are."""
     monkeypatch.setattr(lines, "MOST_WAITING", event().size)
     counts, path = Counts(), tmp_path / "audit.log"
@@ -267,7 +275,7 @@ def record(request: Request, user: User) -> tuple[Record, list[AuditEvent]]:
 
         async def close(self) -> None: ...
 
-    audit = Audit(Policy((AuditRule(AuditLevel.METADATA),)), [Keeper()], Counts())
+    audit = Audit(AuditPolicy((AuditRule(AuditLevel.METADATA),)), [Keeper()], Counts())
     scope = {"raw_path": request.path.encode(), "query_string": request.query_string, "client": ("10.0.0.1", 1)}
     made = audit.record(request, user, scope, Times(0.0))
     assert made is not None
@@ -304,9 +312,9 @@ def test_no_list_has_more_events_than_a_batch_may() -> None:
 
 def test_a_blocking_webhook_takes_events_one_by_one() -> None:
     service = Service(0)
-    assert sent(service, 2, Batching(), Mode.BLOCKING) == [True, True]
+    assert sent(service, 2, Batching(), AuditMode.BLOCKING) == [True, True]
     assert service.lists == [["0"], ["1"]]
-    assert sent(Service(5), 1, Batching(pause=0.001), Mode.STRICT) == [False]
+    assert sent(Service(5), 1, Batching(pause=0.001), AuditMode.STRICT) == [False]
 
 
 def text(line: bytes) -> Any:
@@ -314,8 +322,8 @@ def text(line: bytes) -> Any:
 
 
 def test_a_large_event_loses_its_objects_and_a_larger_one_is_lost() -> None:
-    large, bounds = event(body=json.dumps({"x": "y" * 5000}).encode()), Bounds(1000)
-    with pytest.raises(TooLarge):
+    large, bounds = event(body=json.dumps({"x": "y" * 5000}).encode()), EventSizes(1000)
+    with pytest.raises(EventTooLarge):
         fitting(large, AuditEvent.line, bounds)  # only events with objects lose them, whatever they have
     large.meta = {**META, "level": "Request"}
     cut = text(fitting(large, AuditEvent.line, bounds))
@@ -323,13 +331,13 @@ def test_a_large_event_loses_its_objects_and_a_larger_one_is_lost() -> None:
     assert not large.annotations and large.request is not None, "another sink may have it whole"
     assert text(fitting(large, AuditEvent.line, None))["requestObject"] == {"x": "y" * 5000}
     large.meta["requestURI"] = "/" + "z" * 1000
-    with pytest.raises(TooLarge):
+    with pytest.raises(EventTooLarge):
         fitting(large, AuditEvent.line, bounds)
 
 
 def test_batches_are_cut_where_they_would_be_too_large() -> None:
     items = [b"a" * 40, b"b" * 40, b"c" * 100, b"d"]
-    assert list(batches(items, Bounds(100, 90))) == [items[:2], items[2:3], items[3:]]
+    assert list(batches(items, EventSizes(100, 90))) == [items[:2], items[2:3], items[3:]]
     assert list(batches(items, None)) == [items]
 
 
@@ -337,7 +345,7 @@ def test_an_event_that_is_too_large_is_counted_and_fails_no_request(tmp_path: Pa
     path, counts = tmp_path / "audit.log", Counts()
 
     async def run() -> bool:
-        sink = LogSink(str(path), Keeping(), Mode.STRICT, False, Batching(10), Bounds(10), counts)
+        sink = LogSink(str(path), Keeping(), AuditMode.STRICT, False, Batching(10), EventSizes(10), counts)
         taken = await sink.take(event())
         await sink.close()
         return taken
@@ -350,7 +358,7 @@ def test_lines_wait_for_others_until_there_are_enough(tmp_path: Path) -> None:
     path = tmp_path / "audit.log"
 
     async def run() -> None:
-        sink = LogSink(str(path), Keeping(), Mode.BATCH, False, Batching(10, 3, 60, rate=1000, burst=1))
+        sink = LogSink(str(path), Keeping(), AuditMode.BATCH, False, Batching(10, 3, 60, rate=1000, burst=1))
         for index in range(4):
             await sink.take(event(str(index)))
         await asyncio.to_thread(_until, lambda: path.exists() and path.read_bytes().count(b"\n") >= 3)

@@ -14,7 +14,7 @@ from gateway.cel.estimates import estimate
 from gateway.cel.moments import format_duration, format_timestamp
 from gateway.cel.program import InstantiationError, Program, compile_expression
 from gateway.cel.rules import compile_rules, compile_schema
-from gateway.cel.schema_types import Declared, declare
+from gateway.cel.schema_types import SchemaDeclaration, declare
 from gateway.cel.sizes import LARGEST
 from gateway.cel.source import CompilationError
 from gateway.cel.types import describe
@@ -75,12 +75,12 @@ def answer_rule(case: Json) -> Json:
     return {**found, **_evaluated(rule.program, variables)}
 
 
-def _converted(declared: Declared, name: str | None) -> Any:
+def _converted(declared: SchemaDeclaration, name: str | None) -> Any:
     value = None if name is None else document()["objects"][name]
     return value if declared.convert is None or value is None else declared.convert(value, {})
 
 
-def _cost(program: Program, declared: Declared | None) -> Json:
+def _cost(program: Program, declared: SchemaDeclaration | None) -> Json:
     most = estimate(program.tree, declared).most
     return {"maxCost": -1 if most == LARGEST else most}
 

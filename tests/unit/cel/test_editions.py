@@ -11,7 +11,7 @@ from gateway.cel.definition_rules import validate_definition_rules
 from gateway.cel.edition import FIRST, Edition
 from gateway.cel.editions import SECOND, edition_of, edition_of_new
 from gateway.cel.environment import Environment
-from gateway.cel.program import Outcome, compile_expression
+from gateway.cel.program import EvaluationResult, compile_expression
 from gateway.cel.schema_types import declare
 from gateway.cel.source import CompilationError
 from gateway.cel.types import DYN, STRING
@@ -23,7 +23,7 @@ BOTH = pytest.mark.parametrize("edition", [FIRST, SECOND], ids=lambda each: each
 MINORS = ("1.36", "1.37")
 
 
-def evaluated(text: str, edition: Edition, **variables: Any) -> Outcome:
+def evaluated(text: str, edition: Edition, **variables: Any) -> EvaluationResult:
     types = {name: STRING if isinstance(value, str) else DYN for name, value in variables.items()}
     return compile_expression(text, Environment(types, edition=edition)).evaluate(variables)
 

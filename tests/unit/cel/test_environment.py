@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 
 from gateway.cel.environment import Environment, Maker, NoStructs
-from gateway.cel.libraries.authorizer import Authorizer, Decision, Question
+from gateway.cel.libraries.authorizer import AuthorizerDecision, AuthorizerVariable, Question
 from gateway.cel.program import Program, compile_expression
 from gateway.cel.rules import TooCostly, compile_schema
 from gateway.cel.source import CompilationError
-from gateway.cel.types import DYN, STRING, Type, parse
+from gateway.cel.types import DYN, STRING, CelType, parse
 
 
 class _Patches(NoStructs):
     def known(self, name: str) -> bool:
         return name == "JSONPatch"
 
-    def field(self, name: str, field: str) -> Type | None:
+    def field(self, name: str, field: str) -> CelType | None:
         return STRING if field in ("op", "path") else DYN if field == "value" else None
 
     def maker(self, name: str) -> Maker | None:
@@ -66,13 +66,13 @@ def test_untyped_objects_are_json() -> None:
 def test_authorization_checks_ask_who_decides() -> None:
     asked = list[Question]()
 
-    def decide(question: Question) -> Decision:
+    def decide(question: Question) -> AuthorizerDecision:
         asked.append(question)
-        return Decision(allowed=True, reason="so it is")
+        return AuthorizerDecision(allowed=True, reason="so it is")
 
     text = "authorizer.group('apps').resource('deployments').namespace('a').name('b').check('get').reason()"
     program = _compile(text, authorizer="kubernetes.authorization.Authorizer")
-    outcome = program.evaluate({"authorizer": Authorizer(decide, "me")})
+    outcome = program.evaluate({"authorizer": AuthorizerVariable(decide, "me")})
     assert outcome.value == "so it is"
     assert asked == [Question("me", "get", None, "apps", "deployments", "", "a", "b")]
     assert outcome.cost > 350_000

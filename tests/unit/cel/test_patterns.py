@@ -17,7 +17,7 @@ from gateway.access.remote import Remote
 from gateway.cel.environment import Environment
 from gateway.cel.libraries import regex
 from gateway.cel.libraries.strings import OVERLOADS
-from gateway.cel.program import Outcome, Program, compile_expression
+from gateway.cel.program import EvaluationResult, Program, compile_expression
 from gateway.cel.types import STRING
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
@@ -36,7 +36,7 @@ def program(text: str) -> Program:
     return compile_expression(text, Environment({"text": STRING, "part": STRING}))
 
 
-def evaluated(expression: str, **variables: str) -> Outcome:
+def evaluated(expression: str, **variables: str) -> EvaluationResult:
     return program(expression).evaluate(variables)
 
 
@@ -109,10 +109,10 @@ class Slow:
     def __init__(self) -> None:
         self.held: list[bool] = []
 
-    def evaluate(self, variables: JsonObject) -> Outcome:
+    def evaluate(self, variables: JsonObject) -> EvaluationResult:
         leave_loop()
         self.held.append(on_loop())
-        return Outcome(True, "", 1)
+        return EvaluationResult(True, "", 1)
 
 
 class Service:

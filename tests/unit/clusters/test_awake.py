@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.clusters.awake import Awake
-from gateway.clusters.table import Row, Table
+from gateway.clusters.table import ClusterRow, Table
 from storage.fence import Fence
 
 
@@ -54,25 +54,25 @@ class _Ends:
 class _Table(Table):
     """A table of one row, which can wake."""
 
-    def __init__(self, row: Row) -> None:
+    def __init__(self, row: ClusterRow) -> None:
         self._rows, self._names, self._ending, self._fence = {"one": row}, {"uid": "one"}, set(), None
         self.before = cast(_Ends, row.awake)
         self.roles = cast(Any, SimpleNamespace(complete=self._complete))
 
     async def _complete(self, endpoints: object, database: object) -> None: ...
 
-    def _needed(self, row: Row) -> Any:
+    def _needed(self, row: ClusterRow) -> Any:
         return "as in the Secret"
 
     async def _beginning(self, of: Any) -> Any:
         assert self.before.has_ended, "it is loaded while the former one still runs"
 
-    def _made(self, row: Row, credentials: Any, beginning: Any) -> Any:
+    def _made(self, row: ClusterRow, credentials: Any, beginning: Any) -> Any:
         return _Ends()
 
 
-def _table() -> tuple[_Table, Row]:
-    row = Row(cast(Any, SimpleNamespace(name="one", uid="uid", limits=None)), cast(Any, _Ends()))
+def _table() -> tuple[_Table, ClusterRow]:
+    row = ClusterRow(cast(Any, SimpleNamespace(name="one", uid="uid", limits=None)), cast(Any, _Ends()))
     return _Table(row), row
 
 

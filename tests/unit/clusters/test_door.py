@@ -9,17 +9,17 @@ from typing import Any, cast
 import pytest
 
 from gateway.clusters import table
-from gateway.clusters.secrets import Credentials
-from gateway.clusters.table import Row, Table
+from gateway.clusters.secrets import ClusterCredentials
+from gateway.clusters.table import ClusterRow, Table
 from gateway.http.status import StatusError
 
-OLD, NEW = Credentials("old", "key"), Credentials("new", "key")
+OLD, NEW = ClusterCredentials("old", "key"), ClusterCredentials("new", "key")
 
 
 class _Door:
     """Accepts the token that it was made with."""
 
-    def __init__(self, authenticator: object, visitors: object, credentials: Credentials) -> None:
+    def __init__(self, authenticator: object, visitors: object, credentials: ClusterCredentials) -> None:
         self.credentials = credentials
 
     async def check(self, scope: Any) -> None:
@@ -35,7 +35,7 @@ class _Table(Table):
         self.now, self.may_read, self.reads = OLD, asyncio.Event(), 0
         self._means = cast(Any, SimpleNamespace(authenticator=lambda settings, store: None))
 
-    def _needed(self, row: Row) -> Credentials:
+    def _needed(self, row: ClusterRow) -> ClusterCredentials:
         return self.now
 
     async def _beginning(self, of: Any) -> Any:
@@ -46,22 +46,22 @@ class _Table(Table):
     def _database(self, name: str, beginning: Any) -> Any:
         return SimpleNamespace(store=None)
 
-    def _settings(self, of: Any, credentials: Credentials) -> Any: ...
+    def _settings(self, of: Any, credentials: ClusterCredentials) -> Any: ...
 
-    def _visitors(self, row: Row) -> Any: ...
+    def _visitors(self, row: ClusterRow) -> Any: ...
 
 
 @pytest.fixture
-def row(monkeypatch: pytest.MonkeyPatch) -> Row:
+def row(monkeypatch: pytest.MonkeyPatch) -> ClusterRow:
     monkeypatch.setattr(table, "Door", _Door)
-    return Row(cast(Any, SimpleNamespace(name="one", uid="uid")))
+    return ClusterRow(cast(Any, SimpleNamespace(name="one", uid="uid")))
 
 
-def _asked(made: _Table, row: Row, token: str) -> asyncio.Task[None]:
+def _asked(made: _Table, row: ClusterRow, token: str) -> asyncio.Task[None]:
     return asyncio.create_task(made.admit(row, cast(Any, {"token": token})))
 
 
-async def test_requests_at_once_read_etcd_once(row: Row) -> None:
+async def test_requests_at_once_read_etcd_once(row: ClusterRow) -> None:
     made = _Table()
     asked = [_asked(made, row, "old" if number == 7 else "none") for number in range(20)]
     await asyncio.sleep(0)
@@ -71,7 +71,7 @@ async def test_requests_at_once_read_etcd_once(row: Row) -> None:
     assert made.reads == 1 and row.opening is None
 
 
-async def test_credentials_that_change_while_the_door_is_made_count(row: Row) -> None:
+async def test_credentials_that_change_while_the_door_is_made_count(row: ClusterRow) -> None:
     made = _Table()
     old, new = _asked(made, row, "old"), _asked(made, row, "new")
     await asyncio.sleep(0)
@@ -81,7 +81,7 @@ async def test_credentials_that_change_while_the_door_is_made_count(row: Row) ->
     assert isinstance(found[0], StatusError) and found[1] is None
 
 
-async def test_a_door_that_is_made_while_it_wakes_changes_nothing(row: Row) -> None:
+async def test_a_door_that_is_made_while_it_wakes_changes_nothing(row: ClusterRow) -> None:
     """What is awake keeps its credentials, so that it is loaded anew once the Secret has other ones."""
     made = _Table()
     asked = _asked(made, row, "new")

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from gateway.access.keys import new_key
-from gateway.clusters.definition import Described
+from gateway.clusters.definition import ClusterDefinition
 from gateway.clusters.secrets import credentials_in, new_secret
 from gateway.settings.config import Settings
 
-OF = Described("a", "u-1", frozenset(), frozenset(), "", "Ready", False, True)
+OF = ClusterDefinition("a", "u-1", frozenset(), frozenset(), "", "Ready", False, True)
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gateway.clusters import templates as module
 from gateway.clusters.definition import MADE
-from gateway.clusters.templates import Template, Templates, template_of, unpacked
+from gateway.clusters.templates import ClusterTemplate, ClusterTemplates, template_of, unpacked
 from gateway.jsontypes import dumps
 from storage.etcd import EtcdClient, KeyValue, RangeResult
 from tests.examples import examples
@@ -32,7 +32,7 @@ LIKE_HOLES = [
 PIECES = st.sampled_from([OTHER, b"a", b"0", b"1", b"\0", b"\0\0", b"000000000001", b'"', *LIKE_HOLES])
 
 
-def given_back(template: Template) -> list[bytes]:
+def given_back(template: ClusterTemplate) -> list[bytes]:
     return [template.value(UID, TIME, place) for place in range(len(template.values))]
 
 
@@ -69,7 +69,7 @@ def test_its_digest_does_not_depend_on_uids_and_times() -> None:
 class _Etcd:
     """A client that has one template, and answers when the test says so."""
 
-    def __init__(self, template: Template) -> None:
+    def __init__(self, template: ClusterTemplate) -> None:
         self.packed, self.asked, self.may_answer = template.packed, 0, asyncio.Event()
 
     async def range(self, key: bytes, range_end: bytes) -> RangeResult:
@@ -82,10 +82,10 @@ async def test_it_is_read_once_for_all_who_need_it(monkeypatch: pytest.MonkeyPat
     """And outside the event loop."""
     made = template_of([(b"a", b'{"uid":"%b"}' % OWN)])
     etcd = _Etcd(made)
-    templates = Templates(cast(EtcdClient, etcd), b"/clusters/")
+    templates = ClusterTemplates(cast(EtcdClient, etcd), b"/clusters/")
     threads = set[bool]()
 
-    def unpacked_there(packed: bytes) -> Template:
+    def unpacked_there(packed: bytes) -> ClusterTemplate:
         threads.add(threading.current_thread() is threading.main_thread())
         return unpacked(packed)
 
@@ -104,7 +104,7 @@ async def test_it_is_read_once_for_all_who_need_it(monkeypatch: pytest.MonkeyPat
 async def test_one_that_could_not_be_read_is_read_again() -> None:
     etcd = _Etcd(template_of([(b"a", b"{}")]))
     etcd.may_answer.set()
-    templates, packed = Templates(cast(EtcdClient, etcd), b"/clusters/"), etcd.packed
+    templates, packed = ClusterTemplates(cast(EtcdClient, etcd), b"/clusters/"), etcd.packed
     etcd.packed = b"no template"
     with pytest.raises(zlib.error):
         await templates.seeds(str(UID), BORN)

@@ -9,9 +9,9 @@ from threading import Thread
 
 import pytest
 
-from gateway.commands import etcd_joining
-from gateway.commands.etcd_joining import EXISTING, Joining
-from gateway.commands.etcd_members import Asking, Refusal, Silent
+from gateway.commands import etcd_join
+from gateway.commands.etcd_join import EXISTING, Joining
+from gateway.commands.etcd_members import MemberClient, MemberRefusal, Silent
 from gateway.jsontypes import dumps, loads
 
 
@@ -53,8 +53,8 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
     indirect=["url"],
 )
 def test_who_is_no_etcd_is_named(url: str, found: str) -> None:
-    with pytest.raises(Refusal) as refusal:
-        Asking(None, None, None).known(url)
+    with pytest.raises(MemberRefusal) as refusal:
+        MemberClient(None, None, None).known(url)
     said = str(refusal.value)
     assert said.startswith(f"{url} does not answer like etcd: {found}")
     assert said.endswith("; check that this is the URL of an etcd member, not of a proxy")
@@ -64,7 +64,7 @@ def test_who_is_no_etcd_is_named(url: str, found: str) -> None:
     "url", ["http://[", "http://a:99999", "http://a:b", "ftp://a", "http://", f"http://{'a' * 70}:1"]
 )
 def test_what_is_no_url_does_not_answer(url: str) -> None:
-    asking = Asking(None, None, None)
+    asking = MemberClient(None, None, None)
     with pytest.raises(Silent, match=r"is not a URL with http|does not answer"):
         asking.known(url)
     assert not asking.is_healthy(url)
@@ -98,7 +98,7 @@ class _Cluster(_Other):
 
 
 def test_a_member_whose_url_etcd_refuses_waits_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(etcd_joining, "PAUSE", 0.01)
+    monkeypatch.setattr(etcd_join, "PAUSE", 0.01)
     members, added = list[dict[str, object]](), list[str]()
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Answers", (_Cluster,), {"members": members, "added": added}))
     with server:
@@ -106,7 +106,7 @@ def test_a_member_whose_url_etcd_refuses_waits_and_says_why(tmp_path: Path, monk
         url, odd = f"http://127.0.0.1:{server.server_port}", 'http://b"\\:2380'
         members.append({"id": 1, "name": "a", "peerURLs": [url], "clientURLs": [url]})
         told: list[str] = []
-        joining = Joining("b", {"a": url, "b": odd}, tmp_path, Asking(None, None, None))
+        joining = Joining("b", {"a": url, "b": odd}, tmp_path, MemberClient(None, None, None))
         assert joining.decide(60.0, told.append) == (EXISTING, {"a": url, "b": odd})
         server.shutdown()
     assert added == [odd, odd]

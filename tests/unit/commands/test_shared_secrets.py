@@ -12,11 +12,11 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from gateway.commands.shared_secrets import Namespace, Wanted, data_of, make
+from gateway.commands.shared_secrets import Namespace, WantedSecrets, data_of, make
 from gateway.jsontypes import JsonObject
 from gateway.transfer.cluster import ApiError
 
-WANTED = Wanted("api", "https://api:443", etcd="api-etcd", etcd_domain="api-etcd.default.svc")
+WANTED = WantedSecrets("api", "https://api:443", etcd="api-etcd", etcd_domain="api-etcd.default.svc")
 
 
 class Api:
@@ -49,7 +49,7 @@ class Api:
     def data(self) -> dict[str, dict[str, bytes]]:
         return {name: data_of(secret) for name, secret in self.secrets.items()}
 
-    async def make(self, wanted: Wanted = WANTED) -> None:
+    async def make(self, wanted: WantedSecrets = WANTED) -> None:
         await make(wanted, Namespace(self, "default", {"a": "b"}))  # type: ignore[arg-type]  # as much as is asked of a Cluster
 
 
@@ -119,7 +119,7 @@ async def test_of_two_at_once_the_first_counts() -> None:
 
 async def test_certificates_of_etcd_are_renewed_by_its_ca() -> None:
     api = Api()
-    wanted = Wanted("api", "https://api", etcd="e", etcd_domain="e.svc")
+    wanted = WantedSecrets("api", "https://api", etcd="e", etcd_domain="e.svc")
     await api.make(
         replace(wanted, validity=timedelta(minutes=64))
     )  # of which CAs begin an hour, and others 5 minutes ago

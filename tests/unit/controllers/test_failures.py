@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from gateway.controllers import election
-from gateway.controllers.observing import Observer
-from gateway.controllers.telling import Telling
+from gateway.controllers.delivery_count import Telling
+from gateway.controllers.observer import Observer
 from gateway.customresources.definitions import Definitions
 from gateway.kinds.registry import Registry
 from gateway.launch import upkeep
 from storage.cache import ResourceCache
 from storage.entry import Change, Entry
-from storage.guarded import FAILURES
+from storage.guard import FAILURES
 from tests.unit.storage.canonical import canonical, key, pods
 
 

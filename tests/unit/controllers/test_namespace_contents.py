@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from gateway.controllers.seeing import all_seen
+from gateway.controllers.cache_sync import all_seen
 from storage.errors import Unavailable
 from storage.reads import Reads
 

@@ -10,7 +10,7 @@ import pytest
 
 from gateway.controllers.owners import ClusterScoped, Owners, Presence, UnknownKind
 from gateway.controllers.ownership import Owner
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.user import ITSELF
 from gateway.jsontypes import dumps
 from gateway.writing.deletion_plan import FOREGROUND
@@ -42,7 +42,7 @@ class World:
                 foreign_objects=SimpleNamespace(kind=lambda *names: None, followed=lambda: ()),
             ),
         )
-        self.owners = Owners(cast(Endpoints, endpoints), ITSELF)
+        self.owners = Owners(cast(EndpointTable, endpoints), ITSELF)
 
     async def get(self, key: bytes) -> StoredObject | None:
         self.asked += 1

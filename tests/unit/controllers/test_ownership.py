@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.controllers.ownership import Graph, Node, Owner, node_of, uid_of
+from gateway.controllers.ownership import Graph, Owner, OwnershipNode, node_of, uid_of
 from gateway.jsontypes import dumps
 from gateway.writing.deletion_plan import FOREGROUND, ORPHAN
 from storage.entry import Entry, entry_of
@@ -69,7 +69,7 @@ def test_the_graph_is_that_of_the_last_version_of_each_object(
             model.pop(name, None)
             continue
         references = tuple(Owner(owner, "v1", "K", owner, blocks) for owner, blocks in owned_by)
-        graph.put(Node(b"/", key, name, references, FOREGROUND if waits else "", waits))
+        graph.put(OwnershipNode(b"/", key, name, references, FOREGROUND if waits else "", waits))
         model[name] = owned_by, waits
     for owner in "abcdef":
         expected = {name.encode() for name, (owned_by, _) in model.items() if owner in dict(owned_by)}

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.controllers.actor import Actor
 from gateway.controllers.class_protection import CLASSES, ClassProtection
-from gateway.controllers.keyed import Keyed
+from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.volume_protection import ClaimProtection
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
@@ -37,7 +37,7 @@ class Reads:
     ],
 )
 async def test_a_cache_that_is_behind_says_nothing_of_who_uses_an_object(
-    monkeypatch: pytest.MonkeyPatch, protection: type[Keyed], collection: str, obj: JsonObject, key: bytes
+    monkeypatch: pytest.MonkeyPatch, protection: type[KeyedController], collection: str, obj: JsonObject, key: bytes
 ) -> None:
     api = Api()
     assert (await api.send("POST", collection, obj))[0] == 201

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gateway.access.legacy_uses import LegacyUses
-from gateway.allocation.addresses import Addresses, Parent
+from gateway.allocation.addresses import Addresses, AddressOwner
 from gateway.allocation.ports import NodePorts
 from gateway.allocation.repair import repair_until
 from gateway.allocation.services import Holding
@@ -62,7 +62,7 @@ async def until_said(words: str, work: Coroutine[Any, Any, None]) -> None:
 async def test_what_a_service_had_and_is_not_taken_back(api: Api, caplog: pytest.LogCaptureFixture) -> None:
     store = api.endpoints.services.store
     addresses = Addresses(store, "/registry", ("10.0.0.0/28",), OwnObjects(api.endpoints))
-    parent = Parent("default", "s")
+    parent = AddressOwner("default", "s")
     await addresses.allocate("10.0.0.5", parent, dry_run=False)
     refusing(api)
     holding = Holding(addresses, NodePorts(store, "/registry", 1, 9), parent, dry_run=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from gateway.aggregation.held import Held
+from gateway.aggregation.held_objects import HeldObjects
 from gateway.controllers.ownership import Owner
 from gateway.controllers.strangers import AGAIN, Strangers
 from gateway.endpoints.foreign import ForeignKind
@@ -16,7 +16,7 @@ OWNER = Owner("u-there", "e.com/v1", "Thing", "there")
 
 
 async def test_an_owner_that_is_listed_late_is_told_of() -> None:
-    now, events, held = [0.0], list[str](), Held(KIND)
+    now, events, held = [0.0], list[str](), HeldObjects(KIND)
 
     async def places(_kind: ForeignKind, names: set[str], uids: set[str]) -> dict[str, str]:
         return await held.places(names, uids)

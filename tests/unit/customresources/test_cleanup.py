@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.customresources import cleanup
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 
 
 @dataclass
@@ -65,7 +65,7 @@ async def delete_during(monkeypatch: pytest.MonkeyPatch, served: Served, new: li
 
     monkeypatch.setattr(cleanup, "_delete", delete)
     (cache,) = served.caches
-    deleting = asyncio.ensure_future(cleanup._delete_instances(cast(Endpoints, served), served.resource))
+    deleting = asyncio.ensure_future(cleanup._delete_instances(cast(EndpointTable, served), served.resource))
     await cache.waiting.wait()
     served.caches = new
     cache.close()

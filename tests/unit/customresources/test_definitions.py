@@ -111,7 +111,7 @@ def asked(definitions: Definitions, path: str, served: str = "") -> Outcome:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests wait so long that none of them times out on a busy machine."""
-    monkeypatch.setattr("gateway.customresources.announced.ANNOUNCEMENT_TIMEOUT", 60.0)
+    monkeypatch.setattr("gateway.customresources.announcements.ANNOUNCEMENT_TIMEOUT", 60.0)
 
 
 @pytest.mark.parametrize("path", ["/apis/e.com/v1/widgets", "/apis/e.com/v1", "/apis"])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.customresources.reading_alike import Origin, reads_alike
+from gateway.customresources.reading_alike import ModelOrigin, reads_alike
 
 SCHEMA = {
     "type": "object",
@@ -27,7 +27,7 @@ SPEC = {
 NAMES = {"plural": "things", "kind": "Thing", "listKind": "ThingList", "singular": "thing"}
 
 
-def changed(place: str, value: Any) -> Origin:
+def changed(place: str, value: Any) -> ModelOrigin:
     """The definition with something else at a place, whose steps are parted by slashes; None removes it."""
     found: dict[str, Any] = {"spec": deepcopy(SPEC), "names": dict(NAMES), "uid": "u"}
     at: Any = found
@@ -38,10 +38,10 @@ def changed(place: str, value: Any) -> Origin:
         del at[last]
     else:
         at[last] = value
-    return Origin(found["spec"], found["names"], found["uid"])
+    return ModelOrigin(found["spec"], found["names"], found["uid"])
 
 
-BEFORE = Origin(SPEC, NAMES, "u")
+BEFORE = ModelOrigin(SPEC, NAMES, "u")
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.signing import new_request, now, read_authority
+from gateway.access.signing_authority import new_request, now, read_authority
 from gateway.credentials import validity
 from gateway.credentials.certificates import ensure_certificates, issue, new_authority
 from gateway.doctor import certificates, host
 from gateway.doctor import etcd as etcd_looks
 from gateway.doctor.finding import Finding, Severity
 from gateway.settings.config import Settings
-from storage.etcd import Head, MemberStatus
+from storage.etcd import ClusterState, MemberStatus
 
 Signed = Callable[[timedelta], Path]
 
@@ -97,7 +97,7 @@ def test_room_on_disks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: in
     assert finding.level == level
 
 
-def member(version: str = "3.6.16", **changed: object) -> etcd_looks.Member:
+def member(version: str = "3.6.16", **changed: object) -> etcd_looks.EndpointAnswers:
     said: dict[str, object] = {
         "revision": 10,
         "member_id": 1,
@@ -110,7 +110,7 @@ def member(version: str = "3.6.16", **changed: object) -> etcd_looks.Member:
         "errors": (),
         **changed,
     }
-    return etcd_looks.Member("http://a:2379", MemberStatus(version, **said), Head(1, 2, 10))  # type: ignore[arg-type]
+    return etcd_looks.EndpointAnswers("http://a:2379", MemberStatus(version, **said), ClusterState(1, 2, 10))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def member(version: str = "3.6.16", **changed: object) -> etcd_looks.Member:
         (member(db_size=1 << 30, db_size_in_use=1 << 20), Severity.WARN, "in use"),
     ],
 )
-def test_what_a_member_says(seen: etcd_looks.Member, level: Severity, said: str) -> None:
+def test_what_a_member_says(seen: etcd_looks.EndpointAnswers, level: Severity, said: str) -> None:
     assert levels(etcd_looks._of_member(seen), said) == [level]
 
 
@@ -139,5 +139,5 @@ def test_members_that_differ() -> None:
     assert levels(etcd_looks._together([one, member("3.5.20")]), "different versions") == [Severity.WARN]
     assert levels(etcd_looks._together([one, member(leader=2)]), "different leaders") == [Severity.WARN]
     assert levels(etcd_looks._together([one, member(revision=5000)]), "revisions differ") == [Severity.WARN]
-    other = etcd_looks.Member("http://b:2379", one.status, Head(2, 2, 10))
+    other = etcd_looks.EndpointAnswers("http://b:2379", one.status, ClusterState(2, 2, 10))
     assert levels(etcd_looks._together([one, other]), "different clusters") == [Severity.FAIL]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.encodings.cbor import decode
-from gateway.encodings.encoder import Shape
+from gateway.encodings.encoder import EndpointFacts
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.registry import encoder_for
 from gateway.http.negotiation import WITH_CBOR
@@ -24,9 +24,9 @@ STORED = [gvk for gvk in kinds() if "metadata" in type_for(*gvk).fields and not 
 FORMS = ["", ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"]
 
 
-def shape_of(group: str, version: str, kind: str) -> Shape:
+def shape_of(group: str, version: str, kind: str) -> EndpointFacts:
     api_version = f"{group}/{version}" if group else version
-    return Shape(
+    return EndpointFacts(
         kind=kind,
         api_version=api_version,
         head=head_of(kind, api_version),
@@ -38,7 +38,7 @@ def shape_of(group: str, version: str, kind: str) -> Shape:
     )
 
 
-def entries_of(shape: Shape, gvk: tuple[str, str, str]) -> Sequence[Entry]:
+def entries_of(shape: EndpointFacts, gvk: tuple[str, str, str]) -> Sequence[Entry]:
     found = []
     for number, (_, obj) in enumerate(samples(*gvk), 1):
         obj["metadata"] = obj.get("metadata") or {}

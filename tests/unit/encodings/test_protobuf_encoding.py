@@ -24,7 +24,7 @@ from gateway.encodings.protobuf import (
     message,
     watch_event,
 )
-from gateway.encodings.protobuf_memory import Shared
+from gateway.encodings.protobuf_memory import SharedMessages
 from gateway.jsontypes import JsonObject, loads
 from gateway.release.minors import CATALOGS, CATALOGUED
 from gateway.schema.catalog import META, serving, type_for, type_of
@@ -228,7 +228,7 @@ def test_what_is_remembered_of_structs_is_bounded_and_given_up_where_it_is_of_no
         written.append(item["name"])
         return item["name"].encode()
 
-    shared = Shared(encode)
+    shared = SharedMessages(encode)
     assert [shared({"name": "a"}) for _ in range(9)] == [b"a"] * 9
     assert written == ["a"]
     for n in range(2000):  # none of them comes again

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gateway.encryption.ciphers import AesCbc, AesGcm, Secretbox
 from gateway.encryption.kms.messages import EncryptedObject, decode_object
-from gateway.encryption.provider import CannotDecrypt, Chain, IdentityTransformer, Keyed
+from gateway.encryption.provider import CannotDecrypt, IdentityTransformer, KeyedProvider, ProviderChain
 from gateway.schema.protobuf_wire import ProtobufError
 
 ALL = [AesCbc("k", b"s" * 32), AesGcm("k", b"s" * 32), Secretbox("k", b"s" * 32)]
@@ -52,13 +52,13 @@ def test_nothing_that_etcd_may_hold_raises_anything_else(data: bytes) -> None:
 
 
 async def test_all_providers_decrypt_and_only_the_first_is_fresh() -> None:
-    old, new = (Keyed(b"k8s:enc:aesgcm:v1:", [AesGcm(name, name.encode() * 32)], "no key") for name in "ab")
-    chain = Chain("secrets", [new, old, IdentityTransformer()])
+    old, new = (KeyedProvider(b"k8s:enc:aesgcm:v1:", [AesGcm(name, name.encode() * 32)], "no key") for name in "ab")
+    chain = ProviderChain("secrets", [new, old, IdentityTransformer()])
     assert await chain.decrypt(await chain.encrypt(b"v", ETCD_KEY), ETCD_KEY) == (b"v", False)
     assert await chain.decrypt(old.prefix + await old.encrypt(b"v", ETCD_KEY), ETCD_KEY) == (b"v", True)
     assert await chain.decrypt(b"{}", ETCD_KEY) == (b"{}", True)
     with pytest.raises(CannotDecrypt, match="no matching prefix found"):
-        await Chain("secrets", [new]).decrypt(b"{}", ETCD_KEY)
+        await ProviderChain("secrets", [new]).decrypt(b"{}", ETCD_KEY)
     with pytest.raises(CannotDecrypt, match="no key"):
         await chain.decrypt(b"k8s:enc:aesgcm:v1:z:xxxx", ETCD_KEY)
 

@@ -6,23 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.flowcontrol.configuration import Configuration
+from gateway.flowcontrol.configuration import FlowConfiguration
 from gateway.flowcontrol.demand import Demand
-from gateway.flowcontrol.limiting import FlowControl
+from gateway.flowcontrol.limiter import FlowControl
 from gateway.flowcontrol.objects import LEVELS, default_levels
-from gateway.flowcontrol.retrying import MOST, Retrying
-from gateway.flowcontrol.sharing import Claim, Limits, divided, nominal_limits
-from gateway.flowcontrol.shuffling import flow_hash, hand
+from gateway.flowcontrol.retry_after import MOST, Retrying
+from gateway.flowcontrol.sharing import Limits, SeatClaim, divided, nominal_limits
+from gateway.flowcontrol.shuffle_shards import flow_hash, hand
 
 
 @st.composite
-def claims(draw: st.DrawFn) -> Claim:
+def claims(draw: st.DrawFn) -> SeatClaim:
     least = draw(st.integers(0, 100))
-    return Claim(least, least + draw(st.integers(0, 200)), least + draw(st.integers(0, 500)))
+    return SeatClaim(least, least + draw(st.integers(0, 200)), least + draw(st.integers(0, 500)))
 
 
 @given(st.integers(0, 2000), st.lists(claims(), min_size=1, max_size=8))
-def test_division_keeps_the_bounds_and_gives_all_where_it_can(seats: int, wanted: list[Claim]) -> None:
+def test_division_keeps_the_bounds_and_gives_all_where_it_can(seats: int, wanted: list[SeatClaim]) -> None:
     found = divided(seats, wanted)
     for claim, given_ in zip(wanted, found, strict=True):
         assert claim.least <= given_ <= claim.most
@@ -37,7 +37,7 @@ def test_shares_percentages_and_rounding() -> None:
 
 
 def test_the_default_levels_get_the_seats_that_kube_apiserver_gives_them() -> None:
-    configuration = Configuration(600)
+    configuration = FlowConfiguration(600)
     for name, spec in default_levels():
         configuration.put(LEVELS, {"metadata": {"name": name}, "spec": spec})
     assert {name: level.limits.nominal for name, level in configuration.levels.items()} == {
@@ -47,7 +47,7 @@ def test_the_default_levels_get_the_seats_that_kube_apiserver_gives_them() -> No
 
 
 async def test_a_level_that_needs_seats_borrows_those_that_nobody_uses() -> None:
-    configuration = Configuration(600)
+    configuration = FlowConfiguration(600)
     for name, spec in default_levels():
         configuration.put(LEVELS, {"metadata": {"name": name}, "spec": spec})
     level = configuration.levels["global-default"]

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gateway.forwarding.links import Links, TooLarge, Unreadable
+from gateway.forwarding.links import Links, PageTooLarge, PageUnreadable
 from tests.limits import at_most_cpu
 
 LINKS = Links("/api/v1/namespaces/n/pods/p/proxy", "10.0.0.1:80", "gateway:6443")
@@ -76,7 +76,7 @@ def test_a_tag_that_is_never_closed_takes_no_time(broken: str) -> None:
 
 
 def test_what_unpacks_to_too_much_is_left_alone() -> None:
-    with pytest.raises(TooLarge):
+    with pytest.raises(PageTooLarge):
         LINKS.page(gzip.compress(bytes(1 << 20)), "gzip", 1000)
 
 
@@ -88,9 +88,9 @@ def test_what_unpacks_to_too_much_is_left_alone() -> None:
     ],
 )
 def test_what_is_not_in_its_coding_is_told(page: bytes, said: str) -> None:
-    with pytest.raises(Unreadable, match=said):
+    with pytest.raises(PageUnreadable, match=said):
         LINKS.page(page, "gzip", 1000)
-    with pytest.raises(Unreadable, match="missing ']' in host"):
+    with pytest.raises(PageUnreadable, match="missing ']' in host"):
         LINKS.rewritten("http://[broken")
 
 

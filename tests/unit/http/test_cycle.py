@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.http.cycle import Cycle
-from gateway.http.flow import FlowControl
+from gateway.http.flow import TransportFlow
 from gateway.http.framing import Framing
 from gateway.http.messages import POUR, TUNNEL, WHOLE
-from gateway.http.upgrading import Upgrading
+from gateway.http.upgrade_bytes import Upgrading
 
 _LOG = logging.getLogger(__name__)
 Headers = list[tuple[bytes, bytes]]
@@ -50,7 +50,7 @@ class Said:
         self.cycle = Cycle(
             scope=cast(Any, {"type": "http", "method": method}),
             transport=transport,
-            flow=FlowControl(transport),
+            flow=TransportFlow(transport),
             logger=_LOG,
             framing=Framing(),
             default_headers=[(b"date", b"Sun, 22 Nov 2026 08:00:00 GMT")],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.discovery.serving import Discovery
+from gateway.discovery.discovery import Discovery
 from gateway.encodings.rendering_process import Apart
 from gateway.encodings.yaml import to_yaml
 from gateway.http.exchange import Request, Response

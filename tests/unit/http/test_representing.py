@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.encodings.encoder import Encoder, Shape
+from gateway.encodings.encoder import Encoder, EndpointFacts
 from gateway.encodings.json import JsonEncoder
 from gateway.encodings.list_meta import ListMeta
 from gateway.encodings.pretty_json import indent
@@ -41,8 +41,8 @@ def test_indented_objects_keep_the_order_of_the_answer() -> None:
     assert not text.endswith("\n")
 
 
-def shape() -> Shape:
-    return Shape(
+def shape() -> EndpointFacts:
+    return EndpointFacts(
         kind="Pod",
         api_version="v1",
         head=b'{"kind":"Pod","apiVersion":"v1",',

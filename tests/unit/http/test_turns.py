@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gateway.http.time_slices import AT_ONCE, Beginnings, next_turn
-from gateway.requests.serving import long_running, turns
+from gateway.requests.serving_stages import long_running, turns
 
 
 async def _worker(name: int, steps: int, done: list[int]) -> None:

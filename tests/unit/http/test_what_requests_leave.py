@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.http.exchange import Request, Response
 from gateway.requests.context import RequestContext
-from storage.instruments.timing import current
+from storage.instruments.trace import current
 
 
 class _List(list[bytes]):

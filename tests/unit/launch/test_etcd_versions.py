@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gateway.launch import reaching
+from gateway.launch import etcd_check
 from gateway.launch.errors import CannotServe
-from gateway.launch.reaching import check_etcd
+from gateway.launch.etcd_check import check_etcd
 
 
 async def nothing(*_: Any) -> None:
@@ -43,13 +43,13 @@ def etcd(version: str, **settings: Any) -> tuple[Any, Any]:
 async def test_an_etcd_that_may_lose_writes_is_spoken_of(
     version: str, settings: dict[str, Any], warns: bool, monkeypatch: pytest.MonkeyPatch, caplog: Any
 ) -> None:
-    monkeypatch.setattr(reaching, "check_restored", nothing)
+    monkeypatch.setattr(etcd_check, "check_restored", nothing)
     await check_etcd(*etcd(version, **settings))
     assert ("this etcd may lose acknowledged writes when it is killed, if it" in caplog.text) == warns
 
 
 @pytest.mark.parametrize("version", ["3.3.27", "2.3.8", ""])
 async def test_an_etcd_that_is_too_old_is_refused(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaching, "check_restored", nothing)
+    monkeypatch.setattr(etcd_check, "check_restored", nothing)
     with pytest.raises(CannotServe, match=r"is too old: use 3\.4 or later"):
         await check_etcd(*etcd(version))

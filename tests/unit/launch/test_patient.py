@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.launch import patient, reaching
+from gateway.launch import etcd_check, patient
 from tests.logged import of, will_log
 
 ROOT = Path(__file__).parents[3]
@@ -68,13 +68,13 @@ async def test_a_start_says_how_many_objects_it_has_loaded(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    monkeypatch.setattr(reaching, "LOG_INTERVAL", 0.0)
-    monkeypatch.setattr(reaching, "LOOK", 0.0)
-    monkeypatch.setattr(reaching, "LOOKS", 1 << 30)
+    monkeypatch.setattr(etcd_check, "LOG_INTERVAL", 0.0)
+    monkeypatch.setattr(etcd_check, "LOOK", 0.0)
+    monkeypatch.setattr(etcd_check, "LOOKS", 1 << 30)
     feed = SimpleNamespace(ready=asyncio.Event(), error=None, loaded=400_000)
     database: Any = SimpleNamespace(servers=("http://etcd:2379",), feed=feed)
     settings: Any = None
-    waiting = asyncio.create_task(reaching.loaded(settings, database, asyncio.Event()))
+    waiting = asyncio.create_task(etcd_check.loaded(settings, database, asyncio.Event()))
     async with will_log("loading from etcd: 400,000 objects so far"):
         pass
     feed.ready.set()

@@ -29,7 +29,7 @@ def test_keys_that_cannot_be_removed_are_spoken_of_and_end_nothing(
     """The etcd may have ended before the servers."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        forks = template.Template(theirs, f"unix://{tmp_path}/no-etcd", iter(()), Mock())
+        forks = template.ServerTemplate(theirs, f"unix://{tmp_path}/no-etcd", iter(()), Mock())
         ours.send(b'{"forget": "/1"}')
         assert forks._turn()
         assert "the keys of a server that is gone stay in etcd" in caplog.text

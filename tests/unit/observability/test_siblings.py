@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.observability import siblings
-from gateway.observability.siblings import Siblings
+from gateway.observability.siblings import SiblingProcesses
 from tests.logged import of
 
 
@@ -30,7 +30,7 @@ async def test_a_worker_that_does_not_answer_is_left_out(
     directory: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(siblings, "_ANSWER_TIMEOUT", 1.0)
-    assert await asyncio.wait_for(Siblings(directory).all(), 30)
+    assert await asyncio.wait_for(SiblingProcesses(directory).all(), 30)
     assert [(record.getMessage(), vars(record)["pid"]) for record in of(caplog, siblings.__name__)] == [
         ("another worker did not send its metrics", "12")
     ]

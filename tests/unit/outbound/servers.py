@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 from gateway.outbound.target import Target
-from gateway.outbound.trust import Context
+from gateway.outbound.trust import TlsContext
 
 Answering = Callable[["Peer"], Awaitable[None]]
 
@@ -35,7 +35,7 @@ class Peer:
 
 @asynccontextmanager
 async def serving(
-    answering: Answering, secured: ssl.SSLContext | None = None, trust: Context | None = None
+    answering: Answering, secured: ssl.SSLContext | None = None, trust: TlsContext | None = None
 ) -> AsyncIterator[Target]:
     """A server of which each connection is answered by `answering` and then closed."""
     count = 0

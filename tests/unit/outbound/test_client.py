@@ -11,8 +11,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from gateway.outbound import client
-from gateway.outbound.client import Answer, Client
-from gateway.outbound.connection import Connection
+from gateway.outbound.client import Client, Reply
+from gateway.outbound.connection import OutboundConnection
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
@@ -25,10 +25,10 @@ OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n"
 
 
-def asked(answering: Answering, request: OutboundRequest = GET, largest: int = 1 << 20, timeout: float = 60) -> Answer:
+def asked(answering: Answering, request: OutboundRequest = GET, largest: int = 1 << 20, timeout: float = 60) -> Reply:
     """What one call answers."""
 
-    async def run() -> Answer:
+    async def run() -> Reply:
         client = Client()
         async with serving(answering) as target:
             try:
@@ -192,9 +192,9 @@ def test_ways_to_end_a_body(said: bytes, body: bytes) -> None:
 
 def test_nothing_is_left_of_a_connection_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its parser has it: a circle would stay, since the collector does not look at what was in use once."""
-    made: list[weakref.ref[Connection]] = []
+    made: list[weakref.ref[OutboundConnection]] = []
 
-    class Watched(Connection):
+    class Watched(OutboundConnection):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             super().connection_made(transport)
             made.append(weakref.ref(self))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.outbound import connection
-from gateway.outbound.connection import Connection
+from gateway.outbound.connection import OutboundConnection
 from gateway.outbound.errors import CallError
 from storage.time_slice import TimeSlice
 
@@ -47,14 +47,14 @@ def transport(monkeypatch: pytest.MonkeyPatch) -> Transport:
     return Transport()
 
 
-async def begun(transport: Transport) -> Connection:
-    made = Connection()
+async def begun(transport: Transport) -> OutboundConnection:
+    made = OutboundConnection()
     made.connection_made(transport)
     made.begin("GET", b"")
     return made
 
 
-async def whole(made: Connection) -> bytes:
+async def whole(made: OutboundConnection) -> bytes:
     found = bytearray()
     while part := await made.read():
         found += part

@@ -22,7 +22,7 @@ from gateway.outbound.client import Client, Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
-from gateway.outbound.trust import Context, trusting
+from gateway.outbound.trust import TlsContext, trusting
 from tests.unit.outbound.servers import serving
 
 UPGRADE = OutboundRequest("GET", "/", [(b"connection", b"Upgrade"), (b"upgrade", b"x")], alone=True)
@@ -32,7 +32,7 @@ MUCH = 8 << 20
 
 
 @pytest.fixture(params=["plain", "secured"])
-def trust(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ssl.SSLContext | None, Context | None]:
+def trust(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ssl.SSLContext | None, TlsContext | None]:
     """The contexts of the server and of its client."""
     if request.param == "plain":
         return None, None
@@ -61,7 +61,7 @@ def listening(secured: ssl.SSLContext | None, answering: Callable[[socket.socket
         thread.join(60)
 
 
-async def upgraded(port: int, trust: Context | None) -> Streamed:
+async def upgraded(port: int, trust: TlsContext | None) -> Streamed:
     return await Client().stream(Target("127.0.0.1", port, trust), UPGRADE, 60)
 
 
@@ -76,7 +76,7 @@ async def all_of(tunnel: Streamed) -> bytes:
 
 
 def test_what_came_before_a_reset_is_read_though_a_write_has_failed(
-    trust: tuple[ssl.SSLContext | None, Context | None],
+    trust: tuple[ssl.SSLContext | None, TlsContext | None],
 ) -> None:
     """A server that closes without having read all resets the connection."""
     reset = threading.Event()
@@ -103,7 +103,7 @@ def test_what_came_before_a_reset_is_read_though_a_write_has_failed(
 
 
 def test_all_that_was_written_is_taken_before_the_connection_ends(
-    trust: tuple[ssl.SSLContext | None, Context | None],
+    trust: tuple[ssl.SSLContext | None, TlsContext | None],
 ) -> None:
     """Also where the other end reads late, and still speaks."""
     got, go, whole = bytearray(), threading.Event(), threading.Event()
@@ -128,7 +128,7 @@ def test_all_that_was_written_is_taken_before_the_connection_ends(
 
 
 def test_an_end_that_takes_nothing_is_not_waited_for_for_ever(
-    trust: tuple[ssl.SSLContext | None, Context | None], monkeypatch: pytest.MonkeyPatch
+    trust: tuple[ssl.SSLContext | None, TlsContext | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sockets, "PARTING", 0.1)
     over = threading.Event()
@@ -147,7 +147,7 @@ def test_an_end_that_takes_nothing_is_not_waited_for_for_ever(
 
 
 def test_nothing_is_left_of_a_connection_that_has_ended(
-    trust: tuple[ssl.SSLContext | None, Context | None],
+    trust: tuple[ssl.SSLContext | None, TlsContext | None],
 ) -> None:
     """What is in a circle stays, since the collector does not look at what was in use once."""
 
@@ -177,7 +177,7 @@ def test_nothing_is_left_of_a_connection_that_has_ended(
 
 
 def test_bytes_go_both_ways_as_fast_as_the_other_end_takes_them(
-    trust: tuple[ssl.SSLContext | None, Context | None],
+    trust: tuple[ssl.SSLContext | None, TlsContext | None],
 ) -> None:
     def answering(connection: socket.socket) -> None:
         while data := connection.recv(65536):
@@ -205,7 +205,7 @@ def test_bytes_go_both_ways_as_fast_as_the_other_end_takes_them(
         uvloop.run(run(port))
 
 
-def test_what_is_no_upgrade_is_an_answer_as_any(trust: tuple[ssl.SSLContext | None, Context | None]) -> None:
+def test_what_is_no_upgrade_is_an_answer_as_any(trust: tuple[ssl.SSLContext | None, TlsContext | None]) -> None:
     async def run() -> None:
         async with serving(lambda peer: peer.answer(b"no"), *trust) as target:
             answer = await Client().stream(target, UPGRADE, 60)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.quotas.amounts import Amounts
-from gateway.quotas.groups import MOST, Line
+from gateway.quotas.groups import MOST, WriteQueue
 from gateway.quotas.known import Charged, KnownQuotas
 from gateway.quotas.quota import Quota
 from storage.change import Changed
@@ -51,7 +51,7 @@ async def test_a_group_that_fails_fails_alone(where: str) -> None:
     async def write(swaps: Sequence[Swap]) -> Changed:
         return changed  # type: ignore[no-any-return]
 
-    line, behind = Line(Failing(where), "n"), 6
+    line, behind = WriteQueue(Failing(where), "n"), 6
     writes = (line.made(charge, write) for _ in range(MOST + behind))
     async with asyncio.timeout(60):
         ended = await asyncio.gather(*writes, return_exceptions=True)
@@ -61,7 +61,7 @@ async def test_a_group_that_fails_fails_alone(where: str) -> None:
 
 
 async def test_charges_that_cannot_be_given_back_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
-    line = Line(Failing("read"), "n")
+    line = WriteQueue(Failing("read"), "n")
     owed: Any = None
     line._owed = {b"/registry/resourcequotas/n/q": owed}
     await line._run()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.launch.forked import Forked
+from gateway.launch.forked_call import ForkedCall
 from gateway.quotas.marks import is_of_another, new_mark
 
 
@@ -13,6 +13,6 @@ def test_marks_are_of_this_process_and_differ() -> None:
 
 def test_a_forked_process_is_another_one() -> None:
     """As each of several workers is, and each server of a pool's."""
-    with Forked(new_mark) as child:
+    with ForkedCall(new_mark) as child:
         mark = child.result()
     assert len(mark) == len(new_mark()) and is_of_another(mark)

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.kinds.attributes import Operation
 from gateway.quotas.amounts import Amounts, written
-from gateway.quotas.evaluator import Evaluator, Written
+from gateway.quotas.evaluator import EvaluatedWrite, Evaluator
 from gateway.quotas.evaluators import device_claims, evaluator_of, pods, services, volume_claims
 from gateway.quotas.scopes import ScopeSelector
 from gateway.schema.quantity import parse_quantity
@@ -221,7 +221,7 @@ def test_scope_selectors(operator: str, values: tuple[str, ...], names: tuple[st
 
 def test_only_updates_that_may_use_more_are_looked_at() -> None:
     def handled(evaluator: Evaluator, subresource: str, old: Any, new: Any) -> bool:
-        return evaluator.handles(Written(Operation.UPDATE, subresource, {"spec": new}, {"spec": old}))
+        return evaluator.handles(EvaluatedWrite(Operation.UPDATE, subresource, {"spec": new}, {"spec": old}))
 
     assert not handled(pods.EVALUATOR, "", {}, {})
     assert handled(pods.EVALUATOR, "", {}, {"activeDeadlineSeconds": 1})

@@ -9,7 +9,7 @@ from typing import Any, cast
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.encodings.rendering_budget import Joined, Renderings
+from gateway.encodings.rendering_budget import JoinedItems, Renderings
 from gateway.reading.lists import LARGE, _join, _steps
 
 
@@ -59,6 +59,6 @@ async def test_what_is_not_kept_is_made_in_pieces_for_most_of_which_nothing_is_m
     """For more than 256 kB the C library would map memory page by page, and unmap it after the answer."""
     entries, renderings, encoder = cast(Any, items([2500] * 400)), Renderings(), cast(Any, Plain())
     made = await _join(renderings, encoder, entries)
-    kept = await _join(renderings, encoder, entries, Joined(renderings, 1_000_000, 400))
+    kept = await _join(renderings, encoder, entries, JoinedItems(renderings, 1_000_000, 400))
     assert b"".join(made) == b"".join(kept)
     assert max(map(len, made)) < LARGE + 2500 and len(kept) < len(made)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gateway.endpoints.metrics import WatchMeasures
 from gateway.http.alarms import Alarms
 from gateway.reading.list_options import ListOptions
-from gateway.reading.view import View
+from gateway.reading.view import WatchView
 from gateway.reading.watch_body import WatchBody
 from gateway.reading.watch_states import Resting
 from gateway.reading.watch_stream import WatchStream
@@ -53,7 +53,7 @@ class Client:
             watch_measures=WatchMeasures("", "v1", "pods"),
         )
         encoder = SimpleNamespace(opening=lambda chunk: b"first:" + chunk, bookmark=lambda reached: b"mark;")
-        view = View(cache, PREFIX, None, lambda type_, entry: b"%d;" % entry.revision)
+        view = WatchView(cache, PREFIX, None, lambda type_, entry: b"%d;" % entry.revision)
         stream = WatchStream(
             cast(Any, self.endpoint), cast(Any, encoder), view, options, position=cache.history.end, packs=packs
         )

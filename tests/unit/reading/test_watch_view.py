@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.reading.view import PART, View
+from gateway.reading.view import PART, WatchView
 from storage.cache import ResourceCache
 from storage.entry import ChangeType, Entry, LabelsAndFields
 from storage.history import Overrun
@@ -19,13 +19,13 @@ from tests.unit.storage.canonical import HEAD, PREFIX, canonical, key, pods
 encoded: list[Entry] = []
 
 
-def view(resource: ResourceCache, prefix: bytes = PREFIX, match: Match | None = None) -> View:
+def view(resource: ResourceCache, prefix: bytes = PREFIX, match: Match | None = None) -> WatchView:
     def encode(type_: ChangeType, entry: Entry) -> bytes:
         encoded.append(entry)
         return b'{"type":"%b","object":%b}\n' % (type_.value, HEAD + entry.tail)
 
     encoded.clear()
-    return View(resource, prefix, match, encode)
+    return WatchView(resource, prefix, match, encode)
 
 
 def is_web(attributes: LabelsAndFields) -> bool:

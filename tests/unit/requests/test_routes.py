@@ -17,10 +17,10 @@ from gateway.http.request_info import request_info
 from gateway.kinds import strategies
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import import_rules
-from gateway.requests import unimported
+from gateway.requests import late_imports
 from gateway.requests.context import RequestContext
+from gateway.requests.late_imports import import_encoder_first, import_rules_first
 from gateway.requests.routes import Routes
-from gateway.requests.unimported import import_encoder_first, import_rules_first
 from tests.unit.verbs.conftest import Api
 
 PODS = "/api/v1/namespaces/n/pods"
@@ -85,8 +85,8 @@ def test_nothing_is_remembered_once_something_else_is_served() -> None:
 
 def test_what_makes_tables_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[threading.Thread] = []
-    monkeypatch.setattr(unimported, "_OF_TABLES", ("gateway.none",))
-    monkeypatch.setattr(unimported, "import_module", lambda name: threads.append(threading.current_thread()))
+    monkeypatch.setattr(late_imports, "_OF_TABLES", ("gateway.none",))
+    monkeypatch.setattr(late_imports, "import_module", lambda name: threads.append(threading.current_thread()))
 
     async def imported() -> None:
         context = RequestContext(request("GET", PODS), {}, nothing, nothing)
@@ -97,7 +97,7 @@ def test_what_makes_tables_is_imported_in_a_thread(monkeypatch: pytest.MonkeyPat
         waited = import_encoder_first(context)
         assert isawaitable(waited)
         assert await waited is None
-        monkeypatch.setattr(unimported, "_OF_TABLES", ("sys",))
+        monkeypatch.setattr(late_imports, "_OF_TABLES", ("sys",))
         assert import_encoder_first(context) is None
 
     asyncio.run(imported())

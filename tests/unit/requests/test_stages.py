@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 LIST = "gateway/requests/stages.py"
-INSERTED = {"gateway/trials/faults.py", "gateway/trials/recorder.py"}  # stages of tests (requests/interposed.py)
+INSERTED = {"gateway/trials/faults.py", "gateway/trials/recorder.py"}  # stages of tests (requests/interposed_stages.py)
 OF_ROUTES = "gateway/requests/routes.py"
 ABOVE = ("gateway/requests/", "gateway/trials/", "gateway/operations/", "gateway/launch/")
 SETTERS_OF_ROUTES = {"recall", "find"}
@@ -100,7 +100,7 @@ def test_the_verb_is_called_by_the_stage_verb_alone() -> None:
         for node in ast.walk(function)
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("route.verb")
     ]
-    assert set(calling) == {("gateway/requests/serving.py", "verb")}
+    assert set(calling) == {("gateway/requests/serving_stages.py", "verb")}
 
 
 def test_no_stage_is_called_but_by_the_handler() -> None:

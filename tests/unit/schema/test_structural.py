@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gateway.apply import server_side_apply, update_managed
 from gateway.apply.comparison import compare
-from gateway.apply.merging import merged
+from gateway.apply.merge import merged
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.removal import without
 from gateway.apply.walks import applied_paths, every_path

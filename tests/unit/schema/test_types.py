@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gateway.apply.comparison import compare
-from gateway.apply.merging import merged
+from gateway.apply.merge import merged
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.walks import applied_paths, every_path
 from gateway.jsontypes import JsonObject

@@ -11,11 +11,11 @@ import pytest
 
 from gateway.access import tokens
 from gateway.access.modes import webhook_settings
-from gateway.audit.auditing import audit_of
-from gateway.audit.batching import Batching
-from gateway.audit.fitting import Bounds
+from gateway.audit.audit import audit_of
+from gateway.audit.batches import Batching
 from gateway.audit.rotation import Keeping
-from gateway.audit.sink import LogSink, Mode
+from gateway.audit.sink import AuditMode, LogSink
+from gateway.audit.truncation import EventSizes
 from gateway.audit.webhook import WebhookSink
 from gateway.credentials.front_proxy import front_proxy_identity
 from gateway.http.limits import Farewell, limits_of
@@ -77,8 +77,8 @@ async def test_sinks_of_audit_are_as_the_flags_say(audited: tuple[str, ...]) -> 
     assert isinstance(log, LogSink) and isinstance(webhook, WebhookSink)
     batching = Batching(11, 12, 13.0, 0.0, 14.0, 15)
     assert (log._batching, webhook._batching) == (batching, replace(batching, pause=18.0))
-    assert (log._bounds, webhook._bounds) == (Bounds(16, 17), Bounds(16, 17))
-    assert (log._mode, webhook._mode) == (Mode.BATCH, Mode.BATCH)
+    assert (log._bounds, webhook._bounds) == (EventSizes(16, 17), EventSizes(16, 17))
+    assert (log._mode, webhook._mode) == (AuditMode.BATCH, AuditMode.BATCH)
     assert log._encode.__name__ == "legacy"
 
 
@@ -86,7 +86,7 @@ async def test_bounds_and_throttles_of_audit_are_those_of_the_defaults(audited: 
     log, webhook = await sinks(audited)
     assert (log._batching.rate, webhook._batching.rate) == (0.0, 10.0)
     assert (log._bounds, webhook._bounds) == (None, None)
-    assert (log._mode, webhook._mode, log._encode.__name__) == (Mode.BLOCKING, Mode.BATCH, "line")
+    assert (log._mode, webhook._mode, log._encode.__name__) == (AuditMode.BLOCKING, AuditMode.BATCH, "line")
 
 
 async def test_files_of_audit_are_kept_as_the_flags_say(audited: tuple[str, ...]) -> None:

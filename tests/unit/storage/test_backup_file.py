@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.backups import file as files
-from storage.backups.file import Header, InvalidBackup, Key, Lease, Writer, read, verify
+from storage.backups.file import BackupKey, Header, InvalidBackup, Lease, Writer, read, verify
 
 HEADER = Header("/registry", 7, "1f", "3.6.0", "2026-01-02T03:04:05Z")
 CONTENT = st.dictionaries(st.binary(min_size=1, max_size=20), st.tuples(st.binary(max_size=300), st.integers(0, 3)))
 
 
-def written(keys: dict[bytes, tuple[bytes, int]], header: Header = HEADER) -> tuple[bytes, list[Lease | Key]]:
-    records: list[Lease | Key] = [Lease(number, number * 10) for number in (1, 2, 3)]
-    records += [Key(key, value, lease) for key, (value, lease) in sorted(keys.items())]
+def written(keys: dict[bytes, tuple[bytes, int]], header: Header = HEADER) -> tuple[bytes, list[Lease | BackupKey]]:
+    records: list[Lease | BackupKey] = [Lease(number, number * 10) for number in (1, 2, 3)]
+    records += [BackupKey(key, value, lease) for key, (value, lease) in sorted(keys.items())]
     return packed(records, header), records
 
 
-def packed(records: list[Lease | Key], header: Header = HEADER) -> bytes:
+def packed(records: list[Lease | BackupKey], header: Header = HEADER) -> bytes:
     writer = Writer(buffer := io.BytesIO(), header)
     for record in records:
         if isinstance(record, Lease):
@@ -80,13 +80,13 @@ def test_frames_of_anybody_are_read_or_refused(path: Path, plain: bytes) -> None
 @pytest.mark.parametrize(
     ("records", "said"),
     [
-        ([Key(b"b", b"", 0), Key(b"a", b"", 0)], "out of order"),
-        ([Key(b"a", b"", 0), Key(b"a", b"", 0)], "out of order"),
-        ([Key(b"a", b"", 1)], "no lease 1"),
+        ([BackupKey(b"b", b"", 0), BackupKey(b"a", b"", 0)], "out of order"),
+        ([BackupKey(b"a", b"", 0), BackupKey(b"a", b"", 0)], "out of order"),
+        ([BackupKey(b"a", b"", 1)], "no lease 1"),
         ([Lease(1, 5), Lease(1, 5)], "more than once"),
     ],
 )
-def test_what_a_whole_file_may_not_have(path: Path, records: list[Lease | Key], said: str) -> None:
+def test_what_a_whole_file_may_not_have(path: Path, records: list[Lease | BackupKey], said: str) -> None:
     path.write_bytes(packed(records))
     with pytest.raises(InvalidBackup, match=said):
         verify(path)

@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.controllers.seeing import all_seen
+from gateway.controllers.cache_sync import all_seen
 from storage import common
 from storage.common import Common, CommonCache, CommonFeed, PartCache
 from storage.errors import Unavailable
 from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue
-from storage.loading import Loaded, values_of
+from storage.load import Loaded, values_of
 from storage.reads import Reads
 from storage.seeded.seeds import MARKS, Seeds
-from storage.unowned import Taking
+from storage.unowned_objects import Taking
 from tests.unit.storage.canonical import SPEC, canonical
 
 ROOT = b"/registry-clusters/"

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.etcd.http2 import connection, frames, headers
-from storage.etcd.http2.connection import Connection, Failed
+from storage.etcd.http2.connection import Failed, Http2Connection
 from storage.etcd.http2.frames import Frame, FrameError, Frames, frame
 from storage.etcd.http2.line import Line
 
@@ -81,7 +81,7 @@ def test_a_block_that_needs_a_dynamic_table_or_does_not_end_is_refused(raw: byte
 
 
 @asynccontextmanager
-async def connected(serve: Serve, pings: tuple[int, int] = (60_000, 60_000)) -> AsyncIterator[Connection]:
+async def connected(serve: Serve, pings: tuple[int, int] = (60_000, 60_000)) -> AsyncIterator[Http2Connection]:
     """A connection to a server that says what `serve` says, once its settings have come."""
 
     async def begun(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -93,7 +93,7 @@ async def connected(serve: Serve, pings: tuple[int, int] = (60_000, 60_000)) -> 
     server = await asyncio.start_server(begun, "127.0.0.1", 0)
     loop = asyncio.get_running_loop()
     host, port = server.sockets[0].getsockname()
-    _, made = await loop.create_connection(lambda: Connection(pings), host, port)
+    _, made = await loop.create_connection(lambda: Http2Connection(pings), host, port)
     try:
         async with asyncio.timeout(60):
             while not made.takes(1):

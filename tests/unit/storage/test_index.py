@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from storage.index import MOST, OFTEN
 from storage.reads import Page, Reads
-from storage.waking import By, Interest
+from storage.waiters import Interest, InterestKind
 from storage.watch_cache import WatchCache
 from tests.examples import examples
 from tests.unit.storage.canonical import PREFIX, ROOT, SPEC, canonical, key
@@ -50,7 +50,7 @@ async def test_a_page_is_the_same_with_and_without(
     cache = WatchCache(ROOT)
     resource, nobody = cache.register(SPEC), Any
     reads = Reads(nobody, cache, nobody)  # type: ignore[arg-type]  # neither is asked
-    interest = Interest(By.LABEL, "v", value)
+    interest = Interest(InterestKind.LABEL, "v", value)
 
     def matches(attributes: Any) -> bool:
         return bool(attributes.labels.get("v") == value)
@@ -80,13 +80,13 @@ async def test_what_is_asked_for_is_bounded() -> None:
     with patch("storage.cache.FEW", 0):
         for label in range(1000):
             for _ in range(OFTEN):
-                resource.of_interest(PREFIX, Interest(By.LABEL, f"l{label}", "x"))
+                resource.of_interest(PREFIX, Interest(InterestKind.LABEL, f"l{label}", "x"))
     assert len(resource._indexes._made) <= MOST and len(resource._indexes._asked) <= 64
 
 
 async def test_starting_over_forgets_it() -> None:
     cache = WatchCache(ROOT)
-    resource, interest = cache.register(SPEC), Interest(By.LABEL, "v", "0")
+    resource, interest = cache.register(SPEC), Interest(InterestKind.LABEL, "v", "0")
     with patch("storage.cache.FEW", 0):
         for _ in range(OFTEN):
             resource.of_interest(PREFIX, interest)

@@ -132,7 +132,7 @@ async def test_chunks_are_of_one_snapshot_whatever_changes_between_them(
     keys = [at for at, _ in model.expected(revision, prefix, None)]
     found: list[tuple[bytes, str]] = []
     start: bytes | None = prefix
-    with patch("storage.undoing.FEW", few):
+    with patch("storage.undo.FEW", few):
         while start is not None:
             page = await model.reads.page_at(model.resource, prefix, start, limit, match, revision)
             found += seen(page.entries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 
 from storage.entry import MARK, with_version
-from storage.sharing.located import Located, SharedEntry, Unreadable, leave
+from storage.sharing.located_values import Located, SharedEntry, UnreadableShared, leave
 from storage.sharing.records import UNREADABLE
 from storage.sharing.segments import Segments
 from storage.sharing.shelf import PublishedCache, Shelf
@@ -30,7 +30,7 @@ def test_what_cannot_be_decrypted_is_told_with_its_reason() -> None:
     value.reason = "no key"
     shelf.put(key("n", "a"), value, 5)
     place = shelf.places[key("n", "a")]
-    found = Unreadable(place.segment.map, place.start, place.end, False).raw()
+    found = UnreadableShared(place.segment.map, place.start, place.end, False).raw()
     assert (found, found.reason, place.flags) == (value, "no key", UNREADABLE)
     assert shelf.has_unreadable()
     shelf.put(key("n", "a"), canonical("a"), 6)

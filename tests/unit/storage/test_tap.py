@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from storage.cache import ResourceCache
 from storage.entry import ChangeType, Entry
-from storage.tap import PART, Batch, Changes, State, listen, tap
+from storage.tap import PART, Batch, Changes, TapState, listen, tap
 from storage.watch_cache import WatchCache
 from tests.unit.storage.canonical import ROOT, SPEC, canonical, label
 
@@ -65,8 +65,8 @@ class Follower:
         self.revision = 0
 
     def take(self, batch: Batch) -> None:
-        assert batch.revision >= self.revision or isinstance(batch, State)
-        if isinstance(batch, State):
+        assert batch.revision >= self.revision or isinstance(batch, TapState)
+        if isinstance(batch, TapState):
             self.states += 1
             self.known = {entry.key: entry for entries in batch.entries.values() for entry in entries}
         else:
@@ -141,7 +141,7 @@ async def test_the_state_comes_once_there_is_one() -> None:
     assert not first.done()
     world.put(0, "a")
     state = await first
-    assert isinstance(state, State) and state.revision == world.revision
+    assert isinstance(state, TapState) and state.revision == world.revision
     assert [len(entries) for entries in state.entries.values()] == [1, 0]
 
 
@@ -203,4 +203,4 @@ def test_who_listens_before_the_first_load_is_told_of_it_once() -> None:
     cache.reached = 3
     resource.tell(None)
     resource.tell(None)
-    assert [len(each.entries[resource]) for each in told if isinstance(each, State)] == [0, 1]
+    assert [len(each.entries[resource]) for each in told if isinstance(each, TapState)] == [0, 1]

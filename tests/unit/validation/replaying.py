@@ -25,7 +25,7 @@ from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from gateway.schema.catalog import serving
 from gateway.schema.decode import DecodeReport
-from gateway.validation.declared import errors_beside
+from gateway.validation.declared_rules import errors_beside
 from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update

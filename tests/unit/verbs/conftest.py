@@ -12,7 +12,7 @@ import pytest
 from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import RbacPolicy
 from gateway.endpoints.caches import Caches
-from gateway.endpoints.table import Endpoints
+from gateway.endpoints.table import EndpointTable
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
 from gateway.http.user import User
@@ -69,7 +69,7 @@ class Api:
                 minor=minor,
             ),
         )
-        self.endpoints = Endpoints(registry, Caches(registry, store.cache, client), services, hooks_for, create_own)
+        self.endpoints = EndpointTable(registry, Caches(registry, store.cache, client), services, hooks_for, create_own)
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gateway.admission.metrics import ADMIT, Half, timed
+from gateway.admission.metrics import ADMIT, AdmissionHalf, timed
 from gateway.admission.record import Admission
 from gateway.defaults import devices
 from gateway.endpoints.endpoint import Endpoint
@@ -22,7 +22,7 @@ from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import WriteContext
 from gateway.schema.decode import DecodeReport, decode
-from gateway.writing import updating, write
+from gateway.writing import update, write
 from gateway.writing.unchanged_members import Touched, keeps, kept
 from tests.examples import examples
 from tests.samples import samples
@@ -112,7 +112,7 @@ async def both_ways(*given: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         patched.setattr(write, "now_text", lambda: NOW)
         patched.setattr(devices, "datetime", _StandingStill)
         sharing = await outcome(*given)
-        patched.setattr(updating, "keeps", lambda endpoint: False)
+        patched.setattr(update, "keeps", lambda endpoint: False)
         return sharing, await outcome(*given)
 
 
@@ -230,7 +230,7 @@ async def test_who_changes_in_place_what_is_kept_changes_the_object(api: Api, st
         admission.obj["data"]["b"] = "2"
 
     if stage == "admission":
-        endpoint.chain.mutating[Operation.UPDATE] = Half(
+        endpoint.chain.mutating[Operation.UPDATE] = AdmissionHalf(
             [timed(admits, "Any", ADMIT, Operation.UPDATE)], ADMIT, Operation.UPDATE
         )
     else:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.apply import repeated
-from gateway.apply.repeated import Repeated
+from gateway.apply import repetitions
+from gateway.apply.repetitions import Repeated
 from gateway.http.status import StatusError
-from gateway.writing import applying
+from gateway.writing import apply as apply_module
 from tests.unit.verbs.conftest import Api
 
 OBJECTS = "/api/v1/namespaces/default/configmaps"
@@ -32,8 +32,8 @@ def worked_out(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         managers.append(named["manager"])
         return real(*args, **named)
 
-    real = applying.server_side_apply  # type: ignore[attr-defined]  # what the module calls is what is counted
-    monkeypatch.setattr(applying, "server_side_apply", counted)
+    real = apply_module.server_side_apply  # type: ignore[attr-defined]  # what the module calls is what is counted
+    monkeypatch.setattr(apply_module, "server_side_apply", counted)
     return managers
 
 
@@ -88,7 +88,7 @@ async def test_a_key_given_twice_is_told_of_each_time(api: Api) -> None:
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(repeated, "MOST", 3)
+    monkeypatch.setattr(repetitions, "MOST", 3)
     known = Repeated()
     for digest in (b"a", b"b", b"c", b"d"):
         known.add(digest)

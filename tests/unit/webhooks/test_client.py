@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.outbound.client import Answer, Client
+from gateway.outbound.client import Client, Reply
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
 from gateway.webhooks.client import WebhookError, Webhooks
@@ -55,7 +55,7 @@ class Plainly:
     def __init__(self, client: Client, target: Target) -> None:
         self._client, self._target = client, target
 
-    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int) -> Answer:
+    async def call(self, target: Target, request: OutboundRequest, timeout: float, largest: int) -> Reply:
         return await self._client.call(self._target, request, timeout, largest)
 
 

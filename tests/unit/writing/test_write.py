@@ -15,13 +15,13 @@ import pytest
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import dumps, loads
-from gateway.kinds.recurring import Specification
+from gateway.kinds.spec_templates import Specification
 from gateway.kinds.write_context import NamedResource, WriteContext
 from gateway.validation.field import FieldError
-from gateway.writing import admitting, updating, write
-from gateway.writing.making import Made, Present
+from gateway.writing import admission, update, write
+from gateway.writing.make import Made, Present
 from gateway.writing.options import WriteOptions
-from gateway.writing.patching import maker_of
+from gateway.writing.patch import maker_of
 from storage.protocol import Store
 from tests.unit.verbs.conftest import ADMIN, Api
 
@@ -34,7 +34,7 @@ OBJECT = {
     "binaryData": {"z": "AA=="},
 }
 CONTEXT = (WriteContext, write.Write)
-RESULTS = (Present, Made, admitting.Admitted, write.Prepared, write.Written, updating._New)
+RESULTS = (Present, Made, admission.Admitted, write.Prepared, write.Written, update._New)
 MADE_BEFORE = (Endpoint, Store, Specification, NamedResource, RequestInfo, write.Facet)  # or caches
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.admission.podsecurity.levels import PREFIX, Level, LevelVersion, Policy, policy_of
+from gateway.admission.podsecurity.levels import PREFIX, Level, LevelVersion, PodSecurityLevels, policy_of
 
 B, R, P = Level.BASELINE, Level.RESTRICTED, Level.PRIVILEGED
-NOTHING = Policy(*(LevelVersion(P),) * 3)
+NOTHING = PodSecurityLevels(*(LevelVersion(P),) * 3)
 
 
 def labels(**modes: str) -> dict[str, str]:
@@ -18,22 +18,28 @@ def labels(**modes: str) -> dict[str, str]:
     ("asked", "policy"),
     [
         ({}, NOTHING),
-        (labels(enforce="baseline"), Policy(LevelVersion(B), LevelVersion(P), LevelVersion(B))),
+        (labels(enforce="baseline"), PodSecurityLevels(LevelVersion(B), LevelVersion(P), LevelVersion(B))),
         (
             labels(enforce="restricted", enforce_version="v1.20", warn_version="v1.10"),
-            Policy(LevelVersion(R, 20), LevelVersion(P), LevelVersion(R, 10)),
+            PodSecurityLevels(LevelVersion(R, 20), LevelVersion(P), LevelVersion(R, 10)),
         ),
-        (labels(enforce="restricted", warn="baseline"), Policy(LevelVersion(R), LevelVersion(P), LevelVersion(B))),
-        (labels(audit="baseline", audit_version="v1.7"), Policy(LevelVersion(P), LevelVersion(B, 7), LevelVersion(P))),
+        (
+            labels(enforce="restricted", warn="baseline"),
+            PodSecurityLevels(LevelVersion(R), LevelVersion(P), LevelVersion(B)),
+        ),
+        (
+            labels(audit="baseline", audit_version="v1.7"),
+            PodSecurityLevels(LevelVersion(P), LevelVersion(B, 7), LevelVersion(P)),
+        ),
     ],
 )
-def test_a_level_that_is_enforced_is_warned_of_too(asked: dict[str, str], policy: Policy) -> None:
+def test_a_level_that_is_enforced_is_warned_of_too(asked: dict[str, str], policy: PodSecurityLevels) -> None:
     assert policy_of(asked, NOTHING) == (policy, [])
 
 
 def test_the_defaults_hold_where_labels_say_nothing() -> None:
-    defaults = Policy(LevelVersion(B, 20), LevelVersion(R), LevelVersion(R, 30))
-    assert policy_of(labels(audit="privileged"), defaults)[0] == Policy(
+    defaults = PodSecurityLevels(LevelVersion(B, 20), LevelVersion(R), LevelVersion(R, 30))
+    assert policy_of(labels(audit="privileged"), defaults)[0] == PodSecurityLevels(
         LevelVersion(B, 20), LevelVersion(P), LevelVersion(R, 30)
     )
     # what is warned of by default is stricter than what is enforced: that stays
@@ -42,7 +48,7 @@ def test_the_defaults_hold_where_labels_say_nothing() -> None:
 
 def test_a_wrong_level_enforces_the_strictest_and_warns_of_nothing() -> None:
     policy, errors = policy_of(labels(enforce="Baseline", warn="", audit="x"), NOTHING)
-    assert policy == Policy(LevelVersion(R), LevelVersion(P), LevelVersion(P))
+    assert policy == PodSecurityLevels(LevelVersion(R), LevelVersion(P), LevelVersion(P))
     assert [error.field for error in errors] == [f"metadata.labels[{PREFIX}{m}]" for m in ("enforce", "audit", "warn")]
     assert errors[0].body == 'Invalid value: "Baseline": must be one of privileged, baseline, restricted'
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gateway.encodings.partial_metadata import ListMeta, Metadata, partial_list, partial_object
-from gateway.encodings.table import Include, Row, TableFormat, row_of
+from gateway.encodings.table import Include, TableFormat, TableRow, row_of
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.columns.custom import custom_columns
 from gateway.kinds.columns.model import Columns
@@ -175,7 +175,7 @@ def _table_of(table: TableFormat) -> bytes:
 
 def test_a_row_changes_when_an_age_does() -> None:
     obj = {"metadata": {"name": "a", "creationTimestamp": "2026-01-01T00:00:00Z"}}
-    row, start = Row(MAPS, b"", obj), _created(dumps(obj)[1:])
+    row, start = TableRow(MAPS, b"", obj), _created(dumps(obj)[1:])
     assert b'"5s"' in row.now_text(start + 5) and row.until == start + 6
     assert b'"6s"' in row.now_text(row.until)
     assert b'"11m"' in row.now_text(start + 661) and row.until == start + 720

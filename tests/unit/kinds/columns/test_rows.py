@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.encodings.partial_metadata import ListMeta, Metadata
-from gateway.encodings.table import Include, Row, TableFormat, row_of
+from gateway.encodings.table import Include, TableFormat, TableRow, row_of
 from gateway.jsontypes import dumps, json_float, loads
 from gateway.kinds.columns.cell_text import encoded, printed
 from gateway.kinds.columns.durations import DAY, HOUR, MINUTE, YEAR, epoch, human_duration, seconds_between
@@ -61,9 +61,9 @@ _cells = st.lists(
 )
 
 
-def _row(cells: list[Cell], completed: tuple[str, str] | None = None) -> Row:
+def _row(cells: list[Cell], completed: tuple[str, str] | None = None) -> TableRow:
     columns = Columns((NAME,), lambda obj: cells, lambda obj: completed)
-    return Row(columns, b"", {"metadata": {"name": "a"}})
+    return TableRow(columns, b"", {"metadata": {"name": "a"}})
 
 
 @given(_cells, _times, st.none() | st.just(("Done", 'It is "done".')))

@@ -11,7 +11,7 @@ import pytest
 from gateway.release.metrics import forms
 from hack.metrics import families
 from storage.instruments.families import AnyFamily, Counters
-from storage.instruments.snapshot import Form, Snapshot, snapshot_of
+from storage.instruments.snapshot import FamilySnapshot, Form, snapshot_of
 
 HERE = Path(__file__).parent
 COMPUTED = "custom"  # a type that kube-apiserver's list does not tell
@@ -38,7 +38,7 @@ def declared() -> dict[str, AnyFamily]:
     return {family.name: family for family in families()}
 
 
-def shown(declared: dict[str, AnyFamily], minor: str) -> dict[str, Snapshot]:
+def shown(declared: dict[str, AnyFamily], minor: str) -> dict[str, FamilySnapshot]:
     """The families that a server of the minor shows, without children."""
     as_in = forms(minor)
     assert as_in.keys() <= declared.keys()

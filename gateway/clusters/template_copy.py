@@ -1,0 +1,58 @@
+"""Makes a template of what a control plane has at one revision, for others that begin with it (spec.template)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from gateway.clusters.templates import ClusterTemplate, template_of
+from gateway.jsontypes import loads
+from storage.errors import StorageError
+from storage.etcd import EtcdClient
+from storage.load import load
+from storage.unowned_objects import raw_of
+
+MOST = 64 << 20  # bytes of keys and values
+
+_LEFT_OUT = b"apiserver-gateway/", b"events/", b"leases/"
+"""What begins so, below the prefix of a control plane, is not copied: it tells of what runs there."""
+_SECRETS = b"secrets/"
+_TOKENS = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
+
+
+class TooMuch(StorageError):
+    """The control plane has more bytes of objects than a template may have."""
+
+
+async def copy_of(client: EtcdClient, root: bytes) -> ClusterTemplate:
+    """The template, ready to be written; `client` has the seeds of the control plane. Raises TooMuch, StorageError."""
+    size = 0
+
+    def kept(key: bytes, value: bytes, _revision: int) -> bytes:
+        nonlocal size
+        if key.startswith(_LEFT_OUT, len(root)):
+            return b""
+        size += len(key) - len(root) + len(value)
+        if size > MOST:  # before the next page is read
+            raise TooMuch(f"it has more than {MOST >> 20} MiB of objects")
+        return value
+
+    loaded = await load(client, root, kept)
+    found = [(key.removeprefix(root), raw_of(value)) for key, (value, _) in loaded.values.items()]
+    return await asyncio.to_thread(_template, [each for each in found if not each[0].startswith(_LEFT_OUT)])
+
+
+def _template(objects: Sequence[tuple[bytes, bytes]]) -> ClusterTemplate:
+    """A template in which new uids stand for those of these objects, with all that takes long done. Credentials are
+    left out.
+    """
+    kept, uids = [], set[bytes]()
+    for key, value in objects:
+        obj = loads(value)
+        if key.startswith(_SECRETS) and obj.get("type") in _TOKENS:
+            continue  # nobody else accepts it
+        kept.append((key, value))
+        uids.add(str(obj["metadata"].get("uid", "")).encode())
+    template = template_of(kept, uids)
+    _ = template.packed, template.digest, template.pieces
+    return template
