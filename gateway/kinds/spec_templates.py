@@ -4,7 +4,7 @@ The first object with a spec leaves a hash. From the second one on, results that
 with the bytes of the spec as key. They are the decoded and defaulted spec, the fields that it sets, that it is valid,
 its warnings, and its bytes in Go's order. A spec that admission changes has other bytes, and is checked anew.
 
-The reader of the body looks a spec up (`SpecTemplates.of`). Creation calls `Specification.prepared` with the final spec.
+The reader of the body looks up a spec (`SpecTemplates.of`). A create calls `Specification.prepared` with the last spec.
 The encoder copies its bytes (`Specification.spliced`). The rules in between only call `once` and `has_passed` of the
 WriteContext or the Admission; they do not know this module, nor whether anything is cached.
 """

@@ -17,8 +17,8 @@ async def stands(store: EtcdStore, quota: Quota, since: int, names: Collection[s
     """Whether all changes of these names in a quota's `used` since a revision are charges.
 
     A charge leaves kube-apiserver as the field manager of the amounts (status_ownership.py); after a recount the
-    controller is their manager. If the answer cannot be known it is no, and nothing is given back. The next recount corrects a usage
-    that is too high; one that is too low would let too much through.
+    controller is their manager. If the answer cannot be known it is no, and nothing is given back. The next recount
+    corrects a usage that is too high; one that is too low would let too much through.
     """
     cache = store.cache.of_key(quota.key)
     if cache is None or quota.revision < since or not await store.reads.fresh():
