@@ -205,7 +205,7 @@ def test_nothing_is_left_of_a_connection_that_has_ended(monkeypatch: pytest.Monk
             self.over.set()
 
     over = asyncio.Event()
-    monkeypatch.setattr(client, "Connection", Watched)
+    monkeypatch.setattr(client, "OutboundConnection", Watched)
 
     async def run() -> None:
         async with serving(lambda peer: peer.answer(head=b"connection: close\r\n")) as target:
