@@ -186,8 +186,12 @@ class WatchView:
 def packed(chunk: bytes) -> bytes:
     """A chunk as a gzip member of its own, so that a watch keeps no state of the compression. Members after each other
     are one stream (RFC 1952, section 2.2).
+
+    The data is flushed before the member ends, as kube-apiserver does: at the end of a member Go's reader waits for the
+    next one before it returns the data that it has read with the end.
     """
-    return zlib.compress(chunk, 1, zlib.MAX_WBITS | 16)
+    packer = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    return packer.compress(chunk) + packer.flush(zlib.Z_SYNC_FLUSH) + packer.flush()
 
 
 def versions_in(changes: Iterable[Change]) -> list[Entry]:
