@@ -81,7 +81,7 @@ def test_who_asks_and_what_is_allowed_is_counted(server: ApiServer) -> None:
 
 
 def test_objects_and_the_process_are_told(server: ApiServer) -> None:
-    assert value(server, "apiserver_storage_objects", resource="namespaces") >= 4
+    assert value(server, "apiserver_resource_objects", group="", resource="namespaces") >= 4
     assert value(server, "process_resident_memory_bytes") > 10_000_000
     assert value(server, "kubernetes_build_info", git_version=GIT_VERSIONS[DEFAULT]) == 1
     started = float(ask(server, "GET", "/metrics").headers["process-start-time-unix"])
