@@ -31,6 +31,12 @@ def is_ending() -> bool:
     return task is not None and task.cancelling() > 0
 
 
+def raise_own(error: BaseException) -> None:
+    """Raises a CancelledError that ends the current task. To be called first by a loop that goes on after errors."""
+    if isinstance(error, asyncio.CancelledError) and is_ending():
+        raise error
+
+
 def survive(work: Callable[[P], T], piece: P, failed: Failed[P], otherwise: T) -> T:
     """Returns `work(piece)`. If that raises an Exception, calls `failed` and returns `otherwise`."""
     try:
@@ -44,9 +50,8 @@ async def survive_async(work: Callable[[P], Awaitable[T]], piece: P, failed: Fai
     """As `survive`, for a coroutine function. A future that somebody else has cancelled is a failure, too."""
     try:
         return await work(piece)
-    except asyncio.CancelledError:
-        if is_ending():
-            raise
+    except asyncio.CancelledError as error:
+        raise_own(error)
         _tell(failed, piece, RuntimeError("what it waited for was cancelled"))
     except Exception as error:
         _tell(failed, piece, error)

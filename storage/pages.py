@@ -22,6 +22,7 @@ from storage.keys import prefix_end
 log = logging.getLogger(__name__)
 
 FIRST, LEAST, MOST = 32, 8, 10_000  # keys of the first page, and of others
+FASTER = 8  # times as many keys as the page before a page has at most: larger objects may follow small ones
 BYTES = 4 << 20  # of a page, about, if it has more than the least number of keys
 WIDER = 256, 256  # factors by which the next ranges are wider after one with too few keys; the third range has no end
 _SIZE = 256  # bytes of a key that `_number` uses
@@ -90,7 +91,7 @@ class _Window:
         """Moves on after a page; `more` says that its range has more keys. Returns whether there is another page."""
         if more:
             last = found[-1].key
-            self.limit = _fitting(found)
+            self.limit = min(_fitting(found), FASTER * self.limit)
             width = (_number(last) - _number(self.start)) * 2 * self.limit // len(found)
             self.start, self.width, self.wider = last + b"\0", max(width, 1), WIDER
         elif self.end == self.stop:

@@ -12,7 +12,7 @@ from gateway.aggregation.objects import PAGES, Expired, ForeignEvent, ObjectClie
 from gateway.endpoints.foreign import ForeignError, ForeignFollower
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
-from gateway.pieces import is_ending
+from gateway.pieces import is_ending, raise_own
 from storage.entry import Change, ChangeType
 from storage.guard import guarded
 from storage.time_slice import TimeSlice
@@ -44,7 +44,8 @@ class Reflection:
                 if time.monotonic() - began >= BRIEF:
                     failures = 0
                     continue
-            except Exception as error:
+            except (Exception, asyncio.CancelledError) as error:
+                raise_own(error)
                 if isinstance(error, Expired) or not isinstance(error, ForeignError):
                     self._version = ""
                 extra = {"resource": self._held.kind.prefix.decode(), "error": str(error)}

@@ -85,7 +85,7 @@ def embedded(body: EncodedObject, without_managed_fields: bool) -> Any:
     data = body.data.rstrip()
     stripped = without_managed_fields and b'"managedFields"' in data
     at_once = read_at_once(data) or (stripped and _may_be_stripped(data))
-    if body.own and not at_once:
+    if body.own and body.media == JSON and not at_once:
         return orjson.Fragment(data.replace(b"\n", b""))  # those between members: strings have escaped ones
     try:
         found = orjson.loads(data) if at_once else read_json(data)

@@ -17,7 +17,7 @@ from gateway.clusters.turns import Turns
 from gateway.flowcontrol.limiter import InFlight
 from gateway.http.send import Send
 from gateway.outbound.client import Client
-from gateway.pieces import is_ending
+from gateway.pieces import is_ending, raise_own
 from gateway.quotas.room import Room
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
@@ -133,7 +133,8 @@ class Awake:
         while not (self.gateway.stopping.is_set() or is_ending()):
             try:
                 await self.gateway.controllers.lead(fence)
-            except Exception:
+            except (Exception, asyncio.CancelledError) as error:
+                raise_own(error)
                 logger.exception("the controllers of a control plane failed, beginning anew")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.gateway.stopping.wait(), 1.0)

@@ -14,7 +14,7 @@ from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiter import too_many
 from gateway.http.exchange import JSON_TYPE, TEXT_TYPE, Header
 from gateway.http.failures import as_status
-from gateway.http.send import Send
+from gateway.http.send import NO_CACHE, Send, audit_id
 from gateway.http.status import StatusError, not_found
 from gateway.requests.context import Receive, Scope
 from gateway.requests.plain_answers import NO_SNIFF
@@ -42,10 +42,10 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
         row = await _row(table, found[0])
         awake = row.awake or await _woken(table, row, scope, found[1])
     except (StatusError, StorageError) as error:
-        await _refuse(as_status(error), send)
+        await _refuse(as_status(error), scope, send)
         return
     if awake is None:
-        await _say(200, b"ok", [(b"content-type", TEXT_TYPE)], send)
+        await _say(200, b"ok", [(b"content-type", TEXT_TYPE)], scope, send)
     else:
         below = below_issuer(found[1], row.described.uid)
         try:
@@ -53,7 +53,7 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
         except Refused as refused:
             answer = too_many(refused)
             assert isinstance(answer.body, bytes)
-            await _say(answer.status, answer.body, [(b"content-type", TEXT_TYPE), *answer.headers], send)
+            await _say(answer.status, answer.body, [(b"content-type", TEXT_TYPE), *answer.headers], scope, send)
 
 
 async def _row(table: Table, name: str) -> ClusterRow:
@@ -92,13 +92,17 @@ async def _known(table: Table, name: str) -> ClusterRow | None:
     return table.row(name)
 
 
-async def _refuse(error: StatusError, send: Send) -> None:
+async def _refuse(error: StatusError, scope: Scope, send: Send) -> None:
     """Sends a Status."""
-    await _say(error.code, error.body(), [(b"content-type", JSON_TYPE), *error.headers], send)
+    await _say(error.code, error.body(), [(b"content-type", JSON_TYPE), *error.headers], scope, send)
 
 
-async def _say(status: int, body: bytes, headers: list[Header], send: Send) -> None:
+async def _say(status: int, body: bytes, headers: list[Header], scope: Scope, send: Send) -> None:
     """Sends an answer without a control plane."""
-    headers = [NO_SNIFF, (b"content-length", b"%d" % len(body)), *headers]
+    headers = [
+        *(each for each in headers if each != NO_SNIFF),
+        *(NO_SNIFF, (b"cache-control", NO_CACHE), (b"audit-id", audit_id(dict(scope["headers"])))),
+        (b"content-length", b"%d" % len(body)),
+    ]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

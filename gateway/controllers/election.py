@@ -20,7 +20,7 @@ from uuid import uuid4
 from gateway.controllers.actor import Actor
 from gateway.http.status import StatusError, conflict
 from gateway.jsontypes import JsonObject, loads
-from gateway.pieces import is_ending
+from gateway.pieces import is_ending, raise_own
 from storage.entry import Change
 from storage.errors import StorageError, StoredObject
 from storage.fence import Fence
@@ -206,7 +206,8 @@ async def _forever(lead: Lead, fence: Fence) -> None:
     while not is_ending():
         try:
             await lead(fence)
-        except Exception:
+        except (Exception, asyncio.CancelledError) as error:
+            raise_own(error)
             logger.exception("the controllers failed, starting them again")
             FAILURES.labels("leading controllers").inc()
         await asyncio.sleep(1 + random.random())

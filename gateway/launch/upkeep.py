@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-from gateway.pieces import is_ending
+from gateway.pieces import is_ending, raise_own
 from storage.guard import FAILURES
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,8 @@ async def _keep_up(name: str, run: Callable[[], Coroutine[Any, Any, None]], stop
         try:
             await run()
             return
-        except Exception:
+        except (Exception, asyncio.CancelledError) as error:
+            raise_own(error)
             if stopping.is_set():
                 raise
             logger.exception("%s failed, starting it again", name)

@@ -161,6 +161,17 @@ class PatchFailed(Exception):
         self.test = test
 
 
+def _containers_in(value: Any) -> int:
+    """The number of arrays and objects in a value, itself included."""
+    count, left = 0, [value]
+    while left:
+        each = left.pop()
+        if isinstance(each, dict | list):
+            count += 1
+            left += each.values() if isinstance(each, dict) else each
+    return count
+
+
 class _Absent(Exception):
     """The container that a path leads to does not exist in the document, or the path is not a string."""
 
@@ -185,7 +196,10 @@ class _Patched:
     def copied(self, value: Any) -> Any:
         """A copy of a part of the document, which may be put inside itself. Raises PatchFailed beyond MAX_COPIED."""
         data = dumps(value)
-        self._copied += max(len(data), LEAST_COPIED * (data.count(b"[") + data.count(b"{")))
+        size = len(data)
+        if LEAST_COPIED * (data.count(b"[") + data.count(b"{")) > size:  # or brackets in strings
+            size = max(size, LEAST_COPIED * _containers_in(value))
+        self._copied += size
         if self._copied > MAX_COPIED:
             raise PatchFailed(
                 f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}, "

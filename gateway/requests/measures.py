@@ -243,9 +243,14 @@ def reported_verb(request: Request) -> str:
     info = request.info
     if info.subresource in _CONNECTS:
         return "CONNECT"
-    if info.verb == "patch" and request.headers.get(b"content-type", b"").startswith(_APPLIES):
+    if info.verb == "patch" and is_apply(request):
         return "APPLY"
     return _METHODS.get(info.verb, "OTHER")
+
+
+def is_apply(request: Request) -> bool:
+    """Whether the body of a PATCH is a configuration to apply."""
+    return request.headers.get(b"content-type", b"").startswith(_APPLIES)
 
 
 def scope_of(info: RequestInfo) -> str:

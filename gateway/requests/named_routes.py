@@ -13,13 +13,14 @@ from gateway.http.exchange import Request
 from gateway.http.request_info import RequestInfo
 from gateway.memo import Memory
 from gateway.requests.context import Route
+from gateway.requests.measures import is_apply
 
 _METHODS = frozenset({"PUT", "PATCH", "DELETE"})
 _STATUS = "status"
 _LONGEST = 512  # characters of a path
 
-_Key = tuple[str, bytes, str, str, bytes]
-"""Method, content type of a patch (metrics tell an apply from other patches), collection, subresource, query."""
+_Key = tuple[str, bool, str, str, bytes]
+"""Method, whether it is an apply (metrics tell it from other patches), collection, subresource, query."""
 
 
 class NamedRoutes(Memory[_Key, Route]):
@@ -58,8 +59,8 @@ class NamedRoutes(Memory[_Key, Route]):
 
 
 def _key(request: Request, collection: str, subresource: str) -> _Key:
-    sort = request.headers.get(b"content-type", b"") if request.method == "PATCH" else b""
-    return request.method, sort, collection, subresource, request.query_string
+    applies = request.method == "PATCH" and is_apply(request)
+    return request.method, applies, collection, subresource, request.query_string
 
 
 def _parts(path: str) -> tuple[str, str, str]:

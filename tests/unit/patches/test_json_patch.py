@@ -200,3 +200,14 @@ def test_small_objects_count_for_what_they_take_in_memory_when_they_are_copied()
     assert len(patched(add, *copies[:3])["y2"]) == 29_000
     text = {"op": "add", "path": "/x", "value": "x" * 200_000}
     assert len(patched(text, *copies)["y3"]) == 200_000
+
+
+@pytest.mark.parametrize(("value", "fits"), [("[" * 120_000, True), (["{"] * 60_000, True), ([[]] * 110_000, False)])
+def test_containers_in_a_copy_count_for_their_memory_and_brackets_in_texts_do_not(value: Any, fits: bool) -> None:
+    copies = [{"op": "copy", "from": "/data", "path": "/copied"}]
+    try:
+        json_patch.applied({"data": value}, copies)
+    except json_patch.PatchFailed:
+        assert not fits
+    else:
+        assert fits

@@ -103,3 +103,10 @@ def test_nothing_is_remembered_once_something_else_is_served() -> None:
     for listener in api.endpoints._listeners:
         listener()
     assert recalled(of, asked("PUT", f"{PODS}/a")) is None
+
+
+def test_what_a_client_says_of_its_patch_is_not_kept() -> None:
+    of, _ = routes()
+    for number in range(3):
+        found(of, asked("PATCH", f"{PODS}/a", sort=MERGE + b"; x=%d" % number))
+    assert len(of._named) == 1

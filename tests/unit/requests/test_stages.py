@@ -106,7 +106,7 @@ def test_the_verb_is_called_by_the_stage_verb_alone() -> None:
 def test_no_stage_is_called_but_by_the_handler() -> None:
     """A function that calls a stage would be a second list."""
     ways = {way(run) for _, run in stages(trees()[LIST])}
-    assert {"serving.verb", "limiter.enter", "routes.find", "import_encoder_first"} <= ways
+    assert {"serving_stages.verb", "limiter.enter", "routes.find", "import_encoder_first"} <= ways
     found = {
         f"{name}: {ast.unparse(node.func)}"
         for name, tree in trees().items()

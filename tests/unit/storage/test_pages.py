@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 from weakref import WeakSet
 
@@ -157,3 +158,20 @@ async def test_the_first_page_does_not_stay_in_memory_while_the_rest_is_read() -
             pages += 1
             if pages > 2:
                 assert kvs and not alive
+
+
+async def test_large_objects_after_small_ones_do_not_come_in_one_page() -> None:
+    """A few small keys decide for few others: 3,000 of 1 MB after 32 small ones came in one answer of etcd."""
+    etcd = Counting([ROOT + b"%06d" % each for each in range(20_000)])
+    limits = list[int]()
+    ask = etcd.range
+
+    async def counted(key: bytes, end: bytes, *, limit: int, revision: int) -> RangeResult:
+        limits.append(limit)
+        return await ask(key, end, limit=limit, revision=revision)
+
+    etcd.range = counted  # type: ignore[method-assign]
+    async for _ in pages_module.pages(etcd, ROOT):  # type: ignore[arg-type]
+        pass
+    assert limits[0] == pages_module.FIRST
+    assert all(later <= pages_module.FASTER * earlier for earlier, later in pairwise(limits))
