@@ -20,6 +20,7 @@ from gateway.http.status import StatusError, bad_request, request_too_large
 from gateway.jsontypes import JsonObject, TooDeep, dumps, identical, loads
 from gateway.patches import document as documents
 from gateway.patches import member_order
+from gateway.patches.copies import size_of_copy
 from gateway.patches.spelling import as_spelt, same_spelling, written
 from gateway.schema.body import parse_exactly, plain
 from gateway.schema.errors import DecodeError
@@ -29,7 +30,6 @@ from gateway.schema.types import Type
 
 MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 << 20  # bytes of JSON that all copies of one patch may have together; kube-apiserver's limit
-LEAST_COPIED = 32  # bytes for which each array or object in a copy counts: it takes six times as many in memory
 
 _MEMBERS = ("op", "path", "from", "value")
 _INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
@@ -161,17 +161,6 @@ class PatchFailed(Exception):
         self.test = test
 
 
-def _containers_in(value: Any) -> int:
-    """The number of arrays and objects in a value, itself included."""
-    count, left = 0, [value]
-    while left:
-        each = left.pop()
-        if isinstance(each, dict | list):
-            count += 1
-            left += each.values() if isinstance(each, dict) else each
-    return count
-
-
 class _Absent(Exception):
     """The container that a path leads to does not exist in the document, or the path is not a string."""
 
@@ -196,10 +185,7 @@ class _Patched:
     def copied(self, value: Any) -> Any:
         """A copy of a part of the document, which may be put inside itself. Raises PatchFailed beyond MAX_COPIED."""
         data = dumps(value)
-        size = len(data)
-        if LEAST_COPIED * (data.count(b"[") + data.count(b"{")) > size:  # or brackets in strings
-            size = max(size, LEAST_COPIED * _containers_in(value))
-        self._copied += size
+        self._copied += size_of_copy(value, data)
         if self._copied > MAX_COPIED:
             raise PatchFailed(
                 f"Unable to complete the copy, the accumulated size increase of copy is {self._copied}, "

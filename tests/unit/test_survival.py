@@ -107,7 +107,8 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
-    return handler.type is None or _name_of(handler.type) in ("Exception", "BaseException")
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(each is None or _name_of(each) in ("Exception", "BaseException") for each in types)
 
 
 def _catches(node: ast.AST) -> bool:
