@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from gateway.endpoints.endpoint import Endpoint
 
 NAME = "storage-version-migrator-controller"
-PATIENCE = 60.0  # seconds after a migration's creation in which its resource may come
+MISSING_TIMEOUT = 60.0  # seconds after a migration's creation in which its resource may come
 _KIND = ("storagemigration.k8s.io", "v1", "storageversionmigrations")
+_DIGITS, _ANY = 19, (1 << 63) - 1  # a resourceVersion with so many digits is later than all of etcd's
 _NEEDED = ("update", "patch", "list")
 _FAILED, _UNHANDLED = "StorageVersionMigrationFailed", "migration encountered unhandled error: "
 _AGAIN = frozenset({"ServerTimeout", "TooManyRequests", "ServiceUnavailable", "InternalError", "Timeout"})
@@ -119,16 +120,17 @@ class StorageMigrations(KeyedController):
             await self._await_resource(key, migration, f"{_UNHANDLED}unable to obtain GVR from discovery")
             return
         await all_seen(endpoint.store.reads)
-        entries, until = endpoint.cache.slice(0, len(endpoint.cache)), int(migration["status"]["resourceVersion"])
-        outdated = [entry for entry in entries if entry.revision <= until]
-        left, total = len(outdated), len(entries)
+        total, until = len(endpoint.cache), migration["status"]["resourceVersion"]
+        last = int(until) if len(until) < _DIGITS else _ANY
+        outdated = [entry.key for entry in endpoint.cache.slice(0, total) if entry.revision <= last]
+        left = len(outdated)
         rewriting = self.actor.rewriting()
-        for entry in outdated:
+        for of in outdated:
             await give_way()
             if self.actor.endpoints.services.stores.cached_entry(key) is None:
                 return  # the migration was deleted
             try:
-                await _store_anew(self.actor, rewriting, endpoint, entry)
+                await _store_anew(self.actor, rewriting, endpoint, of)
             except StatusError as error:
                 await self._interrupted(migration, left, total, error)
                 if error.reason in _AGAIN:
@@ -167,7 +169,7 @@ class StorageMigrations(KeyedController):
 
     async def _await_resource(self, key: bytes, migration: JsonObject, message: str) -> None:
         """Waits for a resource that may still come; later the migration has failed with this message."""
-        left = seconds_of(migration["metadata"]["creationTimestamp"]) + PATIENCE - clock.now()
+        left = seconds_of(migration["metadata"]["creationTimestamp"]) + MISSING_TIMEOUT - clock.now()
         if left <= 0:
             await self._fail(migration, message)
             return
@@ -200,14 +202,14 @@ class StorageMigrations(KeyedController):
         return MigratedDefinition(self.actor, *_resource(migration))
 
 
-async def _store_anew(actor: Actor, rewriting: Actor, endpoint: Endpoint, entry: Entry) -> None:
+async def _store_anew(actor: Actor, rewriting: Actor, endpoint: Endpoint, key: bytes) -> None:
     """Stores an object anew if etcd has it in an outdated form. Raises StatusError, StorageError."""
     if not endpoint.resource.model.written_as_served:  # writes of other kinds see themselves what is outdated
-        found = await endpoint.store.client.get(entry.key)
+        found = await endpoint.store.client.get(key)
         if found is None or _has_form(found.value, endpoint.cache.spec.head):
             return
         actor = rewriting
-    namespace, name = namespace_and_name(entry.key, endpoint.cache.spec.prefix)
+    namespace, name = namespace_and_name(key, endpoint.cache.spec.prefix)
     await actor.change(endpoint, namespace, name, lambda obj: True)
 
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from gateway.encodings.encoder import Encoder
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.answer_sink import AnswerSink
+from gateway.http.compression import LITTLE
 from gateway.reading.list_options import ListOptions
 from gateway.reading.view import WatchView
 
@@ -139,6 +140,8 @@ class OpenWatch:
             except Exception:  # the task meets the same error, and ends the stream
                 return False
             events = self.view.count
+            if self.packs and len(chunk) >= LITTLE:  # the task has it packed in a thread
+                return False
             if chunk and not self._pour(sink, chunk):
                 return False
             if chunk:
