@@ -1,1 +1,1 @@
-"""Backups of all keys under a prefix at one revision: the file format (file), how to make (taking) and restore one."""
+"""Backups of all keys under a prefix at one revision: the file format (file), how to make (take) and restore one."""

@@ -8,7 +8,7 @@ import pytest
 
 from storage.embedded import EmbeddedEtcd
 from tests.benchmarks import informers, storm
-from tests.benchmarks.crowd import Server, fill
+from tests.benchmarks.crowd import Server, Watched, fill
 from tests.clients import golang
 from tests.hasty import hasty
 
@@ -49,7 +49,7 @@ def test_watchers_that_come_back_at_once_are_all_served(how: str) -> None:
         EmbeddedEtcd(loopback=True) as etcd,
         hasty(PATIENT, *informers.FLAGS, etcd_servers=etcd.endpoint) as server,
     ):
-        fill(Server(server.url, server.token), 100)
+        fill(Server(server.url, server.token), Watched(100, tenants=False))
         before = informers.watches_of(etcd.endpoint)
         found = storm.storm(
             "gateway", how, server, etcd.endpoint, argparse.Namespace(watchers=100, within=0.1, account=True)

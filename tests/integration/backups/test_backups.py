@@ -227,14 +227,14 @@ def test_no_server_starts_on_half_a_restore(tmp_path: Path) -> None:
 
 HANGING = """
 import sys, time
-from storage.backups import restoring
+from storage.backups import restore
 from gateway.commands.cli import main
 
 async def finish(self):
     print("half", flush=True)
     time.sleep(60)
 
-restoring._Restoring.finish = finish
+restore._Restoring.finish = finish
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -293,14 +293,14 @@ def test_a_backup_that_is_told_to_stop_leaves_no_file(tmp_path: Path, etcd_endpo
 
 READING = """
 import asyncio, sys
-from storage.backups import taking
+from storage.backups import take
 from gateway.commands.cli import main
 
 async def reading(*given):
     print("reading", flush=True)
     await asyncio.Event().wait()
 
-taking._copy = reading
+take._copy = reading
 sys.exit(main(sys.argv[1:]))
 """
 
