@@ -5,12 +5,11 @@ kubectl requests it only to validate a `kind: List` before it sends the items. F
 
 from __future__ import annotations
 
-import marshal
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
@@ -41,11 +40,19 @@ class _Part:
     @classmethod
     def of(cls, made_of: Resources, paths: _Fragments, definitions: _Fragments) -> _Part:
         """A part with these fragments."""
-        return cls(made_of, zlib.compress(marshal.dumps((paths, definitions)), 1))
+        sizes = dumps([[(name, len(data)) for name, data in each] for each in (paths, definitions)])
+        contents = (data for _, data in (*paths, *definitions))
+        return cls(made_of, zlib.compress(b"".join((len(sizes).to_bytes(4), sizes, *contents)), 1))
 
     def fragments(self) -> tuple[_Fragments, _Fragments]:
         """The fragments of paths and of definitions."""
-        found: tuple[_Fragments, _Fragments] = marshal.loads(zlib.decompress(self.packed))
+        whole = zlib.decompress(self.packed)
+        at = 4 + int.from_bytes(whole[:4])
+        found: tuple[_Fragments, _Fragments] = ([], [])
+        for into, sizes in zip(found, loads(whole[4:at]), strict=True):
+            for name, size in sizes:
+                into.append((name, whole[at : at + size]))
+                at += size
         return found
 
 
