@@ -28,7 +28,7 @@ class SharedMember(Protocol):
     fields: FieldSet | None  # the field set below the member; None before the first object
 
     def whole(self, names: Hashable, make: Callable[[], FieldSet]) -> FieldSet:
-        """The field set of an object that has the member, and beside it what has these names: made once."""
+        """The field set of an object that has this member and members with these names. It is made once."""
 
 
 NEVER_OWNED = frozenset(

@@ -1,4 +1,4 @@
-"""The editions of CEL: 1.36 and before have cel-go 0.26, 1.37 has cel-go 0.29. An environment has one of them."""
+"""The editions of CEL: cel-go 0.26, and cel-go 0.29 for releases with the change CELGo029. An environment has one."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ class Awake:
             self._used = monotonic()
 
     def limit(self, limits: Limits) -> None:
-        """Sets what it may have, from now on."""
+        """Sets the limits of the control plane: its objects, bytes, requests and watches."""
         services = self.gateway.services
         self._turns.most, services.watches.altogether = limits.requests, limits.watches
         if isinstance(services.limiter, InFlight):

@@ -46,7 +46,7 @@ async def is_made(client: EtcdClient, root: bytes) -> bool:
 
 
 async def default_objects(scratch: Awake, leading: Leading) -> ClusterTemplate:
-    """Makes the objects in a control plane that nobody uses, and removes them. Raises Fenced, StorageError, OSError.
+    """Makes the objects in a scratch control plane, and removes them. Raises Fenced, StorageError, OSError.
 
     A key says that they are this process's: a former leader, or the next one, may do the same at the same time.
     """

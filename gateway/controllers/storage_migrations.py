@@ -204,7 +204,7 @@ class StorageMigrations(KeyedController):
 
 async def _store_anew(actor: Actor, rewriting: Actor, endpoint: Endpoint, key: bytes) -> None:
     """Stores an object anew if etcd has it in an outdated form. Raises StatusError, StorageError."""
-    if not endpoint.resource.model.written_as_served:  # writes of other kinds see themselves what is outdated
+    if not endpoint.resource.model.written_as_served:  # an update of another kind finds an outdated form itself
         found = await endpoint.store.client.get(key)
         if found is None or _has_form(found.value, endpoint.cache.spec.head):
             return

@@ -56,7 +56,7 @@ class SpecTemplate:
         self._wholes: dict[Hashable, FieldSet] = {}
 
     def whole(self, names: Hashable, make: Callable[[], FieldSet]) -> FieldSet:
-        """The fields that a new object sets which has the spec, and beside it what has these names: made once."""
+        """The field set of a new object that has this spec and members with these names. It is made once."""
         found = self._wholes.get(names)
         if found is None:
             if len(self._wholes) >= WHOLES:
