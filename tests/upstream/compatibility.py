@@ -92,8 +92,8 @@ def _head(found: list[Scenario]) -> Iterator[str]:
     same = sum(not each.differing for each in found)
     yield "# Compatibility\n"
     yield (
-        f"This page compares the server with kube-apiserver {version}, for people who want to know what they can rely\n"
-        f"on. {same} of {len(found)} scenarios are answered as recorded. In the tables by topic, a number of steps\n"
+        f"This page compares the answers of this server with those of kube-apiserver {version}.\n"
+        f"{same} of {len(found)} scenarios are answered as recorded. In the tables by topic, a number of steps\n"
         "without a remark means that all of them are answered as recorded.\n"
     )
     yield (
