@@ -89,7 +89,7 @@ class Actor:
             assert present.obj is not None
             new: JsonObject = loads(dumps(present.obj))
             if not alter(new):
-                return Made(present.obj)
+                return Made(present.obj, withdrawn=True)
             track_fields(write, new, present)
             return Made(new)
 

@@ -27,6 +27,7 @@ class Made(NamedTuple):
     kept: Kept | None = None  # the members that it shares with the present object
     unstored: Sequence[str] = ()  # members that are not stored as they were sent: empty maps, null bytes
     warnings: Sequence[str] = ()
+    withdrawn: bool = False  # the writer wants no update after all, so that nothing is judged; only for own writers
 
 
 MakeObject = Callable[[Present], Made]

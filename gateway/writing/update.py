@@ -68,7 +68,7 @@ async def update_object(write: Write, make: MakeObject, *, uid: str = "", allow_
 class _New(NamedTuple):
     """The present object and the new one, in the storage version (a facet's new object: in its own version).
 
-    `new` is None if the update changes nothing, so that admission is not needed.
+    `new` is None if the writer, a part of this server, wants no update after all: then nothing is judged.
     """
 
     old: JsonObject
@@ -164,9 +164,9 @@ class _Update:
         if facet is not None:
             return _New(old, new, made)
         if new is served:
-            if not endpoint.resource.custom and not asked_outside(self._write, Operation.UPDATE):
+            if made.withdrawn and not endpoint.resource.custom:
                 return _New(old, None, made)
-            new = deepcopy(new)  # it must be validated, since its CRD may have changed, or webhooks must see it
+            new = deepcopy(new)  # admission and validation judge it: who may not write must not get the object, either
         return _New(old, new if endpoint.to_storage is None else endpoint.to_storage(new), made)
 
     def _made_without(self) -> _New:

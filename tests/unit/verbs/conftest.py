@@ -45,10 +45,14 @@ ADMIN = User("admin", ("system:masters", "system:authenticated"))
 class Api:
     """Sends requests to the verbs of a gateway in memory."""
 
-    def __init__(self, minor: str = DEFAULT) -> None:
+    def __init__(self, minor: str = DEFAULT, plugins: frozenset[str] = frozenset()) -> None:
         registry = builtin_registry(release=release_of(minor=minor))
         self.store = FakeStore()
-        settings = Settings(disable_admission_plugins=frozenset({"ServiceAccount"}), cert_dir=CERTIFICATES)
+        settings = Settings(
+            enable_admission_plugins=plugins,
+            disable_admission_plugins=frozenset({"ServiceAccount"}),
+            cert_dir=CERTIFICATES,
+        )
         store: Any = self.store
         client: Any = None
         services: Any = SimpleNamespace(

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from gateway.apply import repetitions
 from gateway.apply.repetitions import Repeated
 from gateway.http.status import StatusError
+from gateway.http.user import User
 from gateway.writing import apply as apply_module
 from tests.unit.verbs.conftest import Api
 
@@ -85,6 +86,41 @@ async def test_a_key_given_twice_is_told_of_each_time(api: Api) -> None:
     with pytest.raises(StatusError) as caught:
         await apply(api, body, query="&fieldValidation=Strict")
     assert caught.value.code == 400
+
+
+KUBELET = User("system:node:n1", ("system:nodes", "system:authenticated"))
+POD = {"metadata": {"name": "p"}, "spec": {"nodeName": "n2", "containers": [{"name": "c", "image": "i"}]}}
+EMPTY_APPLIES = [
+    ("/api/v1/nodes/n2", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n2"}}),
+    ("/api/v1/namespaces/default/pods/p/status", {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), EMPTY_APPLIES)
+async def test_an_apply_that_changes_nothing_is_admitted_or_refused_as_every_write(
+    path: str, body: dict[str, Any]
+) -> None:
+    """A kubelet that may not write the object must not get it as the answer."""
+    api = Api(plugins=frozenset({"NodeRestriction"}))
+    await api.send("POST", "/api/v1/nodes", {"metadata": {"name": "n2"}})
+    await api.send("POST", "/api/v1/namespaces/default/pods", POD)
+    for _ in range(3):
+        with pytest.raises(StatusError) as caught:
+            await api.send("PATCH", path, body, APPLY, "fieldManager=m", KUBELET)
+        assert caught.value.code == 403
+
+
+async def test_each_repetition_is_warned_of(api: Api) -> None:
+    labels = {"metadata": {"labels": {"pod-security.kubernetes.io/warn": "restricted"}}}
+    await api.send("PATCH", "/api/v1/namespaces/default", labels, MERGE)
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"a": "b"}}, "template": template}
+    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": spec}
+    for _ in range(3):
+        await api.send(
+            "PATCH", "/apis/apps/v1/namespaces/default/deployments/d", body, APPLY, "fieldManager=m&force=true"
+        )
+        assert "would violate PodSecurity" in str(api.warnings)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
