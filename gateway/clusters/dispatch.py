@@ -9,6 +9,7 @@ from gateway.clusters.awake import Answering, Awake
 from gateway.clusters.definition import GROUP, PLURAL, READY
 from gateway.clusters.operations import HEALTH
 from gateway.clusters.paths import PREFIX, below_issuer, named, within
+from gateway.clusters.recording import recorded
 from gateway.clusters.table import ClusterRow, Table
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiter import too_many
@@ -42,17 +43,21 @@ async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> No
         row = await _row(table, found[0])
         awake = row.awake or await _woken(table, row, scope, found[1])
     except (StatusError, StorageError) as error:
-        await _refuse(as_status(error), scope, send)
+        told = as_status(error)
+        about = scope if found is None else within(scope, found[1], found[0])
+        send = await recorded(table.audit, about, receive, send, told)
+        await _say(told.code, told.body(), [(b"content-type", JSON_TYPE), *told.headers], scope, send)
         return
     if awake is None:
         await _say(200, b"ok", [(b"content-type", TEXT_TYPE)], scope, send)
     else:
-        below = below_issuer(found[1], row.described.uid)
+        below = within(scope, below_issuer(found[1], row.described.uid), found[0])
         try:
-            await awake.answer(within(scope, below, found[0]), receive, send)
+            await awake.answer(below, receive, send)
         except Refused as refused:
             answer = too_many(refused)
             assert isinstance(answer.body, bytes)
+            send = await recorded(table.audit, below, receive, send, None)
             await _say(answer.status, answer.body, [(b"content-type", TEXT_TYPE), *answer.headers], scope, send)
 
 
@@ -90,11 +95,6 @@ async def _known(table: Table, name: str) -> ClusterRow | None:
     except TimeoutError:
         raise StatusError(503, "ServiceUnavailable", "the control planes are yet to be loaded") from None
     return table.row(name)
-
-
-async def _refuse(error: StatusError, scope: Scope, send: Send) -> None:
-    """Sends a Status."""
-    await _say(error.code, error.body(), [(b"content-type", JSON_TYPE), *error.headers], scope, send)
 
 
 async def _say(status: int, body: bytes, headers: list[Header], scope: Scope, send: Send) -> None:

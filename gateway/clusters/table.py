@@ -83,6 +83,7 @@ class Table:
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
         self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
+        self.audit = root.services.audit
         self.ready = asyncio.Event()  # the control planes that exist are known
         self.changes: asyncio.Queue[str] = asyncio.Queue()  # names, for the process that makes and ends them
         database = root.services.database

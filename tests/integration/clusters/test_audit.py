@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apiserver_gateway.testing import ask
 from tests.forked import api_server
+from tests.integration.server.client import ask as raw
 from tests.until import until
 
 POLICY = """
@@ -33,6 +34,46 @@ def test_events_name_the_control_plane(tmp_path: Path) -> None:
         two.delete()
         ask(one, "POST", MAPS, {"metadata": {"name": "later"}})
         until(lambda: found(log).get("later") == "one")
+
+
+REFUSALS = """
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- level: Metadata
+  resources: [{group: "", resources: [secrets]}]
+  verbs: [list]
+"""
+SECRETS = "/api/v1/namespaces/default/secrets?probe"
+
+
+def test_requests_that_do_not_wake_a_control_plane_are_recorded(tmp_path: Path) -> None:
+    policy, log = tmp_path / "policy.yaml", tmp_path / "audit.log"
+    policy.write_text(REFUSALS)
+    flags = f"--audit-policy-file={policy}", f"--audit-log-path={log}"
+    with api_server("--control-planes", *flags) as server, server.cluster("one") as one, server.cluster("two") as two:
+        for name, token, code in (
+            ("one", "unknown", 401),
+            ("one", two.token, 401),
+            ("one", server.token, 401),
+            ("one", None, 403),
+            ("none", one.token, 404),
+        ):
+            before = len(refusals(log))
+            assert raw(server, "GET", f"/clusters/{name}{SECRETS}", token=token).status == code
+            until(lambda before=before: len(refusals(log)) > before)  # type: ignore[misc]
+            assert refusals(log)[before:] == [(name, code, "list")]
+
+
+def refusals(log: Path) -> list[tuple[str, int, str]]:
+    """The control plane, the status code and the verb of each event about Secrets."""
+    events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    return [
+        (each["annotations"]["apiserver-gateway.dev/control-plane"], each["responseStatus"]["code"], each["verb"])
+        for each in events
+        if each["requestURI"] == SECRETS
+    ]
 
 
 def found(log: Path) -> dict[str, str | None]:
