@@ -214,11 +214,11 @@ def _decoded(registry: Registry, kinds: Sequence[str], document: Any) -> JsonObj
     obj["kind"], obj["apiVersion"] = kind, resource.api_version
     version.default(obj)
     name = obj.setdefault("metadata", {}).get("name", "")
-    enabled = registry.release.gates.enabled
-    context = WriteContext(Attributes(ITSELF, RequestInfo("create", "")), resource, name=name, enabled=enabled)
+    who = Attributes(ITSELF, RequestInfo("create", ""))
+    context = WriteContext(who, resource, name=name, release=registry.release)
     errors = validate_object_meta(obj["metadata"], False, standard_finalizers=False)
     if errors := [*errors, *resource.strategy.validate(obj, context)]:
-        told = (str(error.as_told(enabled)) for error in errors)
+        told = (str(error.as_told(context.enabled)) for error in errors)
         raise InvalidConfiguration(f"{kind} {go_quote(name)}: {', '.join(told)}")
     return obj
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gateway.controllers.actor import Actor
 from gateway.endpoints.endpoint import Endpoint
@@ -91,9 +92,8 @@ class KeyedController:
     async def delete(self, endpoint: Endpoint, obj: JsonObject, options: DeleteOptions) -> bool:
         """Deletes an object with its uid and resourceVersion as preconditions. Returns whether it existed."""
         meta = obj["metadata"]
-        options.uid = meta["uid"]
-        options.resource_version = meta.get("resourceVersion")
-        return await self.actor.delete(endpoint, meta.get("namespace", ""), meta["name"], options)
+        this = replace(options, uid=meta["uid"], resource_version=meta.get("resourceVersion"))
+        return await self.actor.delete(endpoint, meta.get("namespace", ""), meta["name"], this)
 
 
 def is_being_deleted(obj: JsonObject) -> bool:

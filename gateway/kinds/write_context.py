@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from gateway.http.user import User
@@ -10,7 +11,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification
 from gateway.release.gates import Enabled
-from gateway.release.release import DEFAULT_GATES
+from gateway.release.release import DEFAULT_RELEASE, Release
 from gateway.validation.field import FieldError
 
 T = TypeVar("T")
@@ -47,8 +48,27 @@ def unheard(texts: Iterable[str]) -> None:
     """The `Warn` of a write without a client: does nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The options of create, update and patch. `validation` is the fieldValidation directive, "Warn" by default.
+
+    Of a deletion, only `dry_run` is here.
+    """
+
+    manager: str = ""
+    validation: str = "Warn"
+    dry_run: bool = False
+    force: bool | None = None
+    dry_run_values: int = 0  # how often the query says dryRun=All
+    given_validation: str = ""  # the directive as the client gave it
+
+
+NO_OPTIONS = WriteOptions()
+
+
 class WriteContext(NamedTuple):
-    """The circumstances of one write: who writes what, how, until when; and what its phases so far have found.
+    """The circumstances of one write: who writes what, with what options, until when, in which release; and what its
+    phases so far have found.
 
     `namespace` and `name` are those of the object; `name` is "" until a generated name is known. It never changes: a
     phase that knows more passes another one on. (A tuple, since a frozen dataclass takes seven times as long to make.)
@@ -58,14 +78,14 @@ class WriteContext(NamedTuple):
     resource: NamedResource
     namespace: str = ""
     name: str = ""
-    manager: str = ""  # the field manager
+    manager: str = ""  # the field manager; that of the options, unless the client named none
     now: str = ""  # RFC 3339 time of the write, seconds
-    dry_run: bool = False
+    options: WriteOptions = NO_OPTIONS
     deadline: float | None = None  # by the loop's clock: when the client stops waiting; None if the client has not said
     specification: Specification = ANY_SPECIFICATION  # of a new object
     unstored: Sequence[str] = ()  # members of an update that are not stored as sent: empty maps, null bytes
     metadata_errors: Sequence[FieldError] = ()  # found by the generic validation; some strategies depend on them
-    enabled: Enabled = DEFAULT_GATES.enabled  # whether the release has a gate or a change
+    release: Release = DEFAULT_RELEASE
     warn: Warn = unheard
 
     @property
@@ -80,6 +100,16 @@ class WriteContext(NamedTuple):
     def passes(self, rule: Hashable) -> None:
         """Records that the spec of the new object passes a rule."""
         self.specification.passes(rule)
+
+    @property
+    def enabled(self) -> Enabled:
+        """Whether the release has a gate or a change."""
+        return self.release.gates.enabled
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether nothing is to be stored, sent or charged."""
+        return self.options.dry_run
 
     @property
     def user(self) -> User:
@@ -104,8 +134,8 @@ class WriteContext(NamedTuple):
         name, specification = obj["metadata"].get("name", ""), self.specification.prepared(obj)
         if name == self.name and specification is self.specification:
             return self
-        request, resource, namespace, _, manager, now, dry_run, deadline, _, *found = self
-        own = request, resource, namespace, name, manager, now, dry_run, deadline, specification, *found
+        request, resource, namespace, _, manager, now, options, deadline, _, *found = self
+        own = request, resource, namespace, name, manager, now, options, deadline, specification, *found
         return WriteContext(*own)  # takes half the time of _replace
 
     def with_metadata_errors(self, errors: Sequence[FieldError]) -> WriteContext:

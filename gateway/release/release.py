@@ -71,4 +71,5 @@ def _release(gates: tuple[tuple[str, bool], ...], minor: str, emulated: str, com
     return Release(emulated, GIT_VERSIONS[minor], Gates(emulated, gates, minor, compatible), minor, compatible)
 
 
-DEFAULT_GATES = release_of().gates
+DEFAULT_RELEASE = release_of()
+DEFAULT_GATES = DEFAULT_RELEASE.gates

@@ -49,7 +49,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
 
     def bind(pod: JsonObject) -> None:
         _check_preconditions(pod["metadata"], binding["metadata"], key, left_out)
-        _assign(pod, binding, context.now, endpoint.services.admission.release.gates.enabled)
+        _assign(pod, binding, context.now, context.enabled)
 
     await change_stored(pods, context.namespace, context.name, bind, dry_run=options.dry_run)
     return created_status()

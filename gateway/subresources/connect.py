@@ -13,9 +13,9 @@ from gateway.http.exchange import Request
 from gateway.http.status import bad_request
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
+from gateway.kinds.write_context import WriteOptions
 from gateway.validation.field import go_quote
 from gateway.writing.admission import mutate, validate
-from gateway.writing.options import WriteOptions
 from gateway.writing.write import begin
 
 _HIGHEST_PORT = 65535

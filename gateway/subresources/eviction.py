@@ -13,7 +13,7 @@ from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
-from gateway.kinds.write_context import WriteContext
+from gateway.kinds.write_context import WriteContext, WriteOptions
 from gateway.selectors.labels import parse
 from gateway.subresources.answers import created_status, set_condition
 from gateway.subresources.selector_text import selector_text
@@ -23,7 +23,7 @@ from gateway.writing.body import read_object
 from gateway.writing.delete import delete_object
 from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, Present
-from gateway.writing.options import DeleteOptions, WriteOptions, validated_delete_options, write_options
+from gateway.writing.options import DeleteOptions, validated_delete_options, write_options
 from gateway.writing.raw_update import change_stored
 from gateway.writing.update import update_object
 from gateway.writing.write import Write, begin, begin_as

@@ -18,6 +18,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, dump_line, loads
 from gateway.kinds import metadata
 from gateway.kinds.scheme import SCHEME
+from gateway.kinds.write_context import WriteOptions
 from gateway.reading.objects import read_entry
 from gateway.release.gates import Enabled
 from gateway.subresources.scale_views import ScaleView, view_of
@@ -28,7 +29,7 @@ from gateway.writing.apply import CONFIGURATIONS
 from gateway.writing.body import Sent, read_object
 from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, MakeObject, Present
-from gateway.writing.options import WriteOptions, write_options
+from gateway.writing.options import write_options
 from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
 from gateway.writing.update import update_object

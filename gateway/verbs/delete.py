@@ -6,10 +6,11 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.exchange import Request, Response
 from gateway.jsontypes import JsonObject, dump_line
+from gateway.kinds.write_context import WriteOptions
 from gateway.writing.answer import body_of
 from gateway.writing.corrupt import delete_corrupt
 from gateway.writing.delete import delete_object
-from gateway.writing.options import DeleteOptions, WriteOptions
+from gateway.writing.options import DeleteOptions
 from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 

@@ -8,6 +8,7 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.routing import no_namespace
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError, invalid
+from gateway.kinds.write_context import WriteOptions
 from gateway.reading.list_options import EXACT, list_options
 from gateway.reading.lists import answer_page
 from gateway.reading.pages import read_page
@@ -16,7 +17,7 @@ from gateway.validation import field
 from gateway.verbs.delete import warn_of_dependents
 from gateway.writing.delete import delete_object
 from gateway.writing.deleting_each import delete_each
-from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions, WriteOptions
+from gateway.writing.options import META_GROUP, UNSAFE_DELETE, DeleteOptions
 from gateway.writing.options_body import read_delete_options
 from gateway.writing.write import Write, begin
 from storage.entry import Entry

@@ -9,12 +9,13 @@ from gateway.endpoints.table import EndpointTable
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.kinds.write_context import WriteOptions
 from gateway.schema.decode import DecodeReport
 from gateway.writing.create import create_object
 from gateway.writing.delete import delete_object
 from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, Present
-from gateway.writing.options import DeleteOptions, WriteOptions
+from gateway.writing.options import DeleteOptions
 from gateway.writing.patch import applying
 from gateway.writing.update import update_object
 from gateway.writing.write import Write, Written, begin_as

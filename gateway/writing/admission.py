@@ -11,8 +11,8 @@ from gateway.apply.entries import read as read_managers
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.attributes import Operation
-from gateway.kinds.write_context import WriteContext
-from gateway.writing.options import WriteOptions, options_document
+from gateway.kinds.write_context import WriteContext, WriteOptions
+from gateway.writing.options import options_document
 from gateway.writing.write import Write
 from storage.change import Charge
 

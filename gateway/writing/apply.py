@@ -9,6 +9,7 @@ from gateway.apply import server_side_apply
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import WriteOptions
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport
@@ -19,7 +20,6 @@ from gateway.schema.refusals import json_kind
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
 from gateway.writing.make import Made, Present
-from gateway.writing.options import WriteOptions
 from gateway.writing.patch_body import APPLY, APPLY_CBOR
 from gateway.writing.patch_steps import MakePatched, Parsed, read_internal, read_once
 from gateway.writing.write import Write, invalid

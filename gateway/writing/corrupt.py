@@ -26,7 +26,7 @@ async def delete_corrupt(write: Write, options: DeleteOptions) -> bool:
 
     Raises StatusError 403 and 422; with the gate, also 404 and 409.
     """
-    if write.endpoint.services.admission.release.gates.enabled("AllowUnsafeMalformedObjectDeletion"):
+    if write.context.enabled("AllowUnsafeMalformedObjectDeletion"):
         await _delete_unreadable_alone(write, options)
         return True
     context, store = write.context, write.endpoint.store

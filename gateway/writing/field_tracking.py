@@ -37,14 +37,14 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None) 
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
         new["metadata"].pop("managedFields", None)
-        _keep_owners(endpoint, new, old)
+        _keep_owners(write, new, old)
     null_empty_lists(endpoint.type, new)
 
 
-def _keep_owners(endpoint: Endpoint, new: JsonObject, old: JsonObject | None) -> None:
+def _keep_owners(write: Write, new: JsonObject, old: JsonObject | None) -> None:
     """Keeps the old managedFields, in releases with the change OwnersKeptWhereUnknown; in others they are lost."""
     owners = None if old is None else old["metadata"].get("managedFields")
-    if owners and endpoint.services.admission.release.gates.enabled("OwnersKeptWhereUnknown"):
+    if owners and write.context.enabled("OwnersKeptWhereUnknown"):
         new["metadata"]["managedFields"] = deepcopy(owners)
 
 

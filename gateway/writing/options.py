@@ -12,6 +12,7 @@ from itertools import islice
 from gateway.http.parameters import boolean, integer
 from gateway.http.status import invalid
 from gateway.jsontypes import JsonObject
+from gateway.kinds.write_context import NO_OPTIONS, WriteOptions
 from gateway.validation import field as fields
 from gateway.validation.field import FieldError
 from gateway.validation.objectmeta import validate_field_manager
@@ -29,18 +30,6 @@ _PROPAGATION = ("Foreground", "Background", "Orphan")
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """The options of create, update and patch. `validation` is the fieldValidation directive, "Warn" by default."""
-
-    manager: str = ""
-    validation: str = "Warn"
-    dry_run: bool = False
-    force: bool | None = None
-    dry_run_values: int = 0  # how often the query says dryRun=All
-    given_validation: str = ""  # the directive as the client gave it
-
-
-@dataclass(slots=True)
 class DeleteOptions:
     """The options of delete and deletecollection; None means not set."""
 
@@ -54,16 +43,13 @@ class DeleteOptions:
     given: JsonObject = field(default_factory=dict)  # the members that the client has set
 
 
-_DEFAULT = WriteOptions()
-
-
 def write_options(query: Query, kind: str, *, apply: bool = False) -> WriteOptions:
     """Reads the options of `kind`, CreateOptions, UpdateOptions or PatchOptions, from a query.
 
     With `apply` a fieldManager is required. `force` counts only for PatchOptions. Raises StatusError 422.
     """
     if not query and not apply:
-        return _DEFAULT
+        return NO_OPTIONS
     errors: list[FieldError] = []
     manager = _first(query, "fieldManager")
     force = _bool(query, "force") if kind == "PatchOptions" else None

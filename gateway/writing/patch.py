@@ -12,6 +12,7 @@ from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Version
 from gateway.kinds.resource import Resource
 from gateway.kinds.spec_templates import SpecTemplate
+from gateway.kinds.write_context import WriteOptions
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted
 from gateway.schema.body import parse_exactly
@@ -23,7 +24,6 @@ from gateway.writing.body import complete
 from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.offload import BIG, YAML
-from gateway.writing.options import WriteOptions
 from gateway.writing.patch_body import APPLIES, APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gateway.writing.patch_steps import Fail, MakePatched, Parsed, read_internal, read_once
 from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as

@@ -7,9 +7,10 @@ from typing import Any
 from gateway.http import status
 from gateway.http.exchange import Request
 from gateway.kinds.resource import Resource
+from gateway.kinds.write_context import WriteOptions
 from gateway.schema.body import parse_body
 from gateway.schema.outside import read_yaml
-from gateway.writing.options import WriteOptions, write_options
+from gateway.writing.options import write_options
 
 JSON_PATCH = b"application/json-patch+json"
 MERGE_PATCH = b"application/merge-patch+json"

@@ -205,7 +205,7 @@ class _Update:
         admitted = await admit_new(write, new)
         meta = admitted.obj["metadata"]
         metadata.resource_version(meta)
-        if write.endpoint.services.admission.release.gates.enabled("CreatesAllWiped"):
+        if context.enabled("CreatesAllWiped"):
             metadata.wipe_system_fields(meta)
         metadata.fill_system_fields(meta, context.now)
         async with Allocating(write.endpoint.hooks, context, admitted.obj, None) as allocating:

@@ -25,11 +25,11 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.metadata import now_text
 from gateway.kinds.resource import Resource
 from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification
-from gateway.kinds.write_context import Warn, WriteContext
+from gateway.kinds.write_context import Warn, WriteContext, WriteOptions
 from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError, judged
 from gateway.writing.offload import offloaded
-from gateway.writing.options import WriteOptions, manager_of
+from gateway.writing.options import manager_of
 from gateway.writing.unchanged_members import Kept
 from storage.change import Charge, Finish, Put
 from storage.instruments.trace import acting
@@ -65,7 +65,6 @@ class Write(NamedTuple):
     """
 
     endpoint: Endpoint
-    options: WriteOptions
     context: WriteContext
     size: int = 0  # bytes of the body, or of the stored object if that is larger
     via: Store | None = None  # replaces the endpoint's store, for example for a controller that has to be the leader
@@ -75,7 +74,12 @@ class Write(NamedTuple):
 
     def attempt(self, size: int, warn: Warn) -> Write:
         """The Write of an attempt: with the size of the stored object if that is larger, and with its own warnings."""
-        return Write(self.endpoint, self.options, self.context.telling(warn), max(size, self.size), *self[4:])
+        return Write(self.endpoint, self.context.telling(warn), max(size, self.size), *self[3:])
+
+    @property
+    def options(self) -> WriteOptions:
+        """The options of the write."""
+        return self.context.options
 
     @property
     def resource(self) -> Resource:
@@ -140,15 +144,15 @@ def begin(
         name,
         manager_of(options.manager, request.headers.get(b"user-agent", b"")),
         now_text(),
-        options.dry_run,
+        options,
         deadline,
         specification,
-        enabled=endpoint.services.admission.release.gates.enabled,
+        release=endpoint.services.admission.release,
         warn=request.warnings.extend,
     )
     if (audit := request.audit) is None:
-        return Write(endpoint, options, context, size, facet=facet)
-    return Write(endpoint, options, context, size, None, audit.annotate, audit.patched, facet)
+        return Write(endpoint, context, size, facet=facet)
+    return Write(endpoint, context, size, None, audit.annotate, audit.patched, facet)
 
 
 _STRICT = WriteOptions(validation="Strict")
@@ -184,11 +188,9 @@ def begin_as(
         name=name,
     )
     who = Attributes(user, info)
-    enabled = endpoint.services.admission.release.gates.enabled
-    context = WriteContext(
-        who, resource, namespace, name, manager or user.name, now_text(), options.dry_run, enabled=enabled
-    )
-    return Write(endpoint, options, context, via=via)
+    release = endpoint.services.admission.release
+    context = WriteContext(who, resource, namespace, name, manager or user.name, now_text(), options, release=release)
+    return Write(endpoint, context, via=via)
 
 
 def judge(write: Write, rule: Callable[[], list[FieldError]]) -> Sequence[FieldError]:
@@ -213,7 +215,7 @@ def invalid(write: Write, errors: Sequence[FieldError], obj: JsonObject) -> Stat
     """The error 422 with the field errors of a write. For a custom object it has the kind and group that the object
     itself names.
     """
-    name, enabled = obj["metadata"].get("name"), write.endpoint.services.admission.release.gates.enabled
+    name, enabled = obj["metadata"].get("name"), write.context.enabled
     errors = [error.as_told(enabled) for error in errors]
     if write.resource.custom:
         group = str(obj.get("apiVersion", "")).rpartition("/")[0]

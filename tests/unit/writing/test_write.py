@@ -16,11 +16,11 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.spec_templates import Specification
-from gateway.kinds.write_context import NamedResource, WriteContext
+from gateway.kinds.write_context import NamedResource, WriteContext, WriteOptions
+from gateway.release.release import Release
 from gateway.validation.field import FieldError
 from gateway.writing import admission, update, write
 from gateway.writing.make import Made, Present
-from gateway.writing.options import WriteOptions
 from gateway.writing.patch import maker_of
 from storage.protocol import Store
 from tests.unit.verbs.conftest import ADMIN, Api
@@ -35,7 +35,7 @@ OBJECT = {
 }
 CONTEXT = (WriteContext, write.Write)
 RESULTS = (Present, Made, admission.Admitted, write.Prepared, write.Written, update._New)
-MADE_BEFORE = (Endpoint, Store, Specification, NamedResource, RequestInfo, write.Facet)  # or caches
+MADE_BEFORE = (Endpoint, Store, Specification, NamedResource, RequestInfo, Release, write.Facet)  # or caches
 
 
 def parts(hint: Any) -> Iterator[Any]:
@@ -68,6 +68,20 @@ def test_the_context_of_a_write_has_no_field_that_changes(kind: type) -> None:
     changing = {name for name, hint in hints.items() if not all(map(never_changes, parts(hint)))}
     assert changing == set()
     assert issubclass(kind, tuple), "a field cannot be set"
+
+
+def test_who_what_options_deadline_and_release_are_in_one_context() -> None:
+    assert {"request", "resource", "options", "deadline", "release"} <= get_type_hints(WriteContext).keys()
+    assert not {WriteOptions, Release} & set(get_type_hints(write.Write).values()), "they would be there twice"
+
+
+def test_a_phase_asks_its_context_for_the_release() -> None:
+    asking = {
+        path.name
+        for path in (ROOT / "gateway" / "writing").glob("*.py")
+        if ".release" in path.read_text(encoding="utf-8").replace("from gateway.release", "")
+    }
+    assert asking == {"write.py"}, "which gives it to the context"
 
 
 @pytest.mark.parametrize("kind", RESULTS)
