@@ -14,6 +14,7 @@ from gateway.selectors.fields import parse_terms
 from gateway.selectors.labels import SelectorError
 
 RETRY_AFTER = 5  # seconds
+_LONGEST = 4096  # characters of a selector that names a node; a kubelet's is short
 
 _Watched = tuple[str, str, str, str]  # group, resource, namespace and name; "" for any
 
@@ -86,8 +87,11 @@ def _of_one_node(request: Request) -> bool:
     """Whether a watch is of the pods of one node: most writes of pods do not concern it, so it counts for none."""
     if request.info.resource != "pods":
         return False
+    text = request.parameter("fieldSelector")
+    if len(text) > _LONGEST:
+        return False
     try:
-        terms = parse_terms(request.parameter("fieldSelector"))
+        terms = parse_terms(text)
     except SelectorError:
         return False
     return any(term.field == "spec.nodeName" and term.equal and term.value for term in terms)

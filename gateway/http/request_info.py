@@ -112,7 +112,7 @@ def watch_parameter(query: Query) -> bool:
 def selected_name(query: Query) -> str:
     """The name in a `metadata.name=NAME` term of the field selector; "" without one."""
     values = query.get("fieldSelector")
-    if not values or "metadata.name" not in values[0] or values[0].count(",") > _MOST_TERMS:
+    if not values or "metadata.name=" not in values[0] or values[0].count(",") > _MOST_TERMS:
         return ""
     for term in _terms(values[0]):
         field, equals, value = term.partition("=")

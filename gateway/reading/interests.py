@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.reading.list_options import ListOptions
-from gateway.selectors import labels
 from storage.waiters import Interest, InterestKind
 
 
@@ -21,7 +20,6 @@ def interest_of(endpoint: Endpoint, prefix: bytes, options: ListOptions) -> Inte
         return Interest(InterestKind.PREFIX, "", prefix) if narrowed else None
     if options.exact_field is not None:
         return Interest(InterestKind.FIELD, *options.exact_field)
-    label = labels.exact_value(options.label_selector)
-    if label is not None:
-        return Interest(InterestKind.LABEL, *label)
+    if options.exact_label is not None:
+        return Interest(InterestKind.LABEL, *options.exact_label)
     return Interest(InterestKind.PREFIX, "", prefix) if narrowed else None

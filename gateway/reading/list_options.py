@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gateway.http.exchange import Request
@@ -38,6 +38,7 @@ class ListOptions:
     name: str = ""  # the only name that the field selector selects
     ends_initial_events: bool = False  # whether a bookmark follows the initial events, if bookmarks are allowed
     exact_field: tuple[str, str] | None = None  # a field and the only value that the field selector selects
+    exact_label: tuple[str, str] | None = None  # the same of the label selector
 
     @property
     def watch_seconds(self) -> float:
@@ -69,14 +70,14 @@ def list_options(request: Request, selectable: Selectable, watch: bool) -> ListO
             read = _PARAMETERS.get(name)
             if read is not None:
                 read(options, values[0])
-    by_label, terms = _parsed(options)
+    requirements, terms = _parsed(options)
     # as in kube-apiserver, only the parameter `watch` counts here, also for deletecollection and paths /watch/…
     streams = bool(request.query_string) and watch_parameter(request.query)
     errors = _watch_errors(options) if streams else _list_errors(options)
     if errors:
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
     options.ends_initial_events = watch and streams
-    _select(options, by_label, _named(_resolved(terms, selectable), request.info))
+    _select(options, requirements, _named(_resolved(terms, selectable), request.info))
     return options
 
 
@@ -105,10 +106,10 @@ _PARAMETERS = {
 }
 
 
-def _parsed(options: ListOptions) -> tuple[labels.Matcher | None, list[fields.Term]]:
+def _parsed(options: ListOptions) -> tuple[Sequence[labels.Requirement], list[fields.Term]]:
     try:
-        by_label = labels.parse(options.label_selector) if options.label_selector else None
-        return by_label, fields.parse_terms(options.field_selector) if options.field_selector else []
+        requirements = labels.parse_requirements(options.label_selector) if options.label_selector else ()
+        return requirements, fields.parse_terms(options.field_selector) if options.field_selector else []
     except labels.SelectorError as error:
         raise bad_request(str(error)) from None
 
@@ -131,11 +132,12 @@ def _named(terms: list[fields.Term], info: RequestInfo) -> list[fields.Term]:
     return terms or [fields.Term("metadata.name", info.name, True)]
 
 
-def _select(options: ListOptions, by_label: labels.Matcher | None, terms: list[fields.Term]) -> None:
+def _select(options: ListOptions, requirements: Sequence[labels.Requirement], terms: list[fields.Term]) -> None:
     options.name = fields.exact_name(terms) or ""
     options.exact_field = fields.exact_value(terms)
     by_field = fields.matcher(terms)
-    options.match = _combined(by_label, by_field)
+    options.match = _combined(labels.matcher(requirements) if requirements else None, by_field)
+    options.exact_label = labels.exact_value(requirements)
 
 
 def _combined(by_label: labels.Matcher | None, by_field: fields.FieldMatcher | None) -> Match | None:

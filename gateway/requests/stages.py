@@ -79,6 +79,7 @@ def stages_of(gateway: Gateway, routes: Routes, operations: Operations) -> list[
         *recorded,
         Stage("impersonation", identity.impersonation(services.authorizer, gateway.registry.release.gates.enabled)),
         Stage("priority-and-fairness", services.limiter.enter, again=True),
+        Stage("long-query", serving_stages.wait_with_long_query, by_path=True),
         Stage("authorization", access.authorization(services.authorizer)),
         # requests that are answered without a verb
         Stage("definitions", elsewhere.announced(gateway.definitions, gateway.registry), by_path=True),

@@ -13,8 +13,8 @@ from storage.entry import Texts
 FieldMatcher = Callable[[Texts], bool]
 
 _TERM = re.compile(r",((?:[^,\\]+|\\.|\\\Z)*)", re.DOTALL)
+_SPECIAL = re.compile(r"[\\,=]")
 _FEW = 4  # a selector of at most so many terms is checked term by term
-_OPERATOR = re.compile("!=|==|=")
 
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
 
@@ -31,10 +31,13 @@ def parse_terms(text: str) -> list[Term]:
     for part in sorted(_split(text)):
         if not part:
             continue
-        found = _OPERATOR.search(part)
-        if found is None:
+        field, operator, value = part.partition("=")
+        if not operator:
             raise SelectorError(f"invalid selector: '{text}'; can't understand '{part}'")
-        terms.append(Term(part[: found.start()], _unescape(part[found.end() :]), found[0] != "!="))
+        if field.endswith("!"):
+            terms.append(Term(field[:-1], _unescape(value), False))
+        else:
+            terms.append(Term(field, _unescape(value.removeprefix("=")), True))
     return terms
 
 
@@ -45,7 +48,7 @@ def _split(text: str) -> list[str]:
 
 
 def _unescape(value: str) -> str:
-    if not any(char in value for char in "\\,="):
+    if not _SPECIAL.search(value):
         return value
     out, escaped = [], False
     for char in value:
@@ -87,7 +90,7 @@ def resolve(terms: list[Term], selectable: Selectable) -> list[Term]:
         name = selectable.names.get(term.field)
         if name is None:
             raise SelectorError(selectable.refusal.format(label=term.field, quoted=go_quote(term.field)))
-        found.append(term._replace(field=name))
+        found.append(term if name == term.field else term._replace(field=name))
     return found
 
 

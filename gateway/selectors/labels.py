@@ -7,7 +7,7 @@ API Concepts and "Labels and Selectors": equality (=, ==, !=), set (in, notin, k
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from gateway.memo import memo
@@ -204,7 +204,11 @@ def parse_requirements(text: str) -> list[Requirement]:
 
 def parse(text: str) -> Matcher | None:
     """A predicate on labels, None when the selector selects everything. Raises SelectorError."""
-    requirements = parse_requirements(text)
+    return matcher(parse_requirements(text))
+
+
+def matcher(requirements: Sequence[Requirement]) -> Matcher | None:
+    """A predicate on labels that all requirements hold for; None without requirements."""
     if len(requirements) > _FEW:
         return _many(requirements)
     matchers = [_matcher(requirement) for requirement in requirements]
@@ -215,18 +219,15 @@ def parse(text: str) -> Matcher | None:
     return lambda labels: all(matches(labels) for matches in matchers)
 
 
-def exact_value(text: str) -> tuple[str, str] | None:
-    """Key and value of the first requirement that allows only one value that is not empty; None without one.
-
-    Raises SelectorError.
-    """
-    for requirement in _Parser(text).parse() if text else ():
+def exact_value(requirements: Iterable[Requirement]) -> tuple[str, str] | None:
+    """Key and value of the first requirement that allows only one value that is not empty; None without one."""
+    for requirement in requirements:
         if requirement.operator == "in" and len(requirement.values) == 1 and "" not in requirement.values:
             return requirement.key, next(iter(requirement.values))
     return None
 
 
-def _many(requirements: list[Requirement]) -> Matcher:
+def _many(requirements: Sequence[Requirement]) -> Matcher:
     """A predicate whose time depends on the number of an object's labels, not on the number of requirements."""
     needed = frozenset(requirement.key for requirement in requirements if requirement.operator in _NEEDS_KEY)
     groups: dict[tuple[str, str], list[Requirement]] = {}
@@ -246,6 +247,8 @@ def _many(requirements: list[Requirement]) -> Matcher:
 
 def _together(operator: str, requirements: list[Requirement]) -> frozenset[str]:
     """Merges requirements of the same key and operator into one that has the same effect: its values."""
+    if len(requirements) == 1:
+        return requirements[0].values
     values = [requirement.values for requirement in requirements]
     match operator:
         case "in":

@@ -45,3 +45,22 @@ def test_watchers_that_never_read_keep_nothing(server: ApiServer, query: str) ->
             assert ask(server, "PUT", f"{MAPS}/large", body).status == 200
         at_most(memory(server.pid) - before, MOST, "{found} bytes are kept, {limit} are allowed")
     assert ask(server, "DELETE", f"{MAPS}/large").status == 200
+
+
+SELECTORS = {
+    "labels": lambda number: "labelSelector=" + "%2C".join(f"a{number}.example.com/key{n}=v" for n in range(1000)),
+    "fields": lambda number: "fieldSelector=" + "%2C".join(f"metadata.name!=a{number}-{n}" for n in range(5000)),
+    "many labels": lambda number: "labelSelector=" + "%2C".join(f"a{number}-{n}+notin+(b%2Cc)" for n in range(2000)),
+}
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_many_watches_with_long_selectors_hold_nobody(server: ApiServer, name: str) -> None:
+    """Each selector takes milliseconds: only one is parsed in a turn of the event loop."""
+    with contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(Wire(server)) for _ in range(16)]
+        with held_at_most(server, 0.05):
+            for number, wire in enumerate(wires):
+                wire.request(f"GET {MAPS}?watch=1&timeoutSeconds=1&{SELECTORS[name](number)}")
+            for wire in wires:
+                assert wire.reply().status == 200
