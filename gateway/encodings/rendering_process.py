@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from gateway import children
 from gateway.encodings.yaml_process import LENGTH
@@ -56,6 +57,17 @@ class Apart:
         pipe = asyncio.subprocess.PIPE
         self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, limit=1 << 20)
         return self._process
+
+    async def close(self) -> None:
+        """Ends the process, whatever it renders, and waits until it has ended."""
+        if self._idle is not None:
+            self._idle.cancel()
+        process = self._process
+        self._end()
+        if process is not None:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended
+                process.kill()
+            await process.wait()
 
     def _end(self) -> None:
         """Ends the process by closing its input; the event loop reaps it."""

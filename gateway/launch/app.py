@@ -141,6 +141,7 @@ class App:
                 await self._planes.close()
             if gateway.services.audit is not None:
                 await gateway.services.audit.close()
+            await gateway.services.renderings.apart.close()
             for database in gateway.services.databases:
                 await database.client.close()
             await _told(gateway)

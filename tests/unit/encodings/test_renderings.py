@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from gateway.encodings.rendering_budget import Renderings
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import Apart, RenderingFailed
 from gateway.encodings.yaml import to_yaml
 from gateway.http.status import StatusError
 
@@ -65,5 +65,26 @@ def test_yaml_from_another_process_is_the_same() -> None:
         await asyncio.sleep(0.001)
         task.cancel()
         assert await apart.yaml(b"{}") == b"{}\n"
+        await apart.close()
+
+    asyncio.run(run())
+
+
+def test_the_other_process_ends_with_the_server_whatever_it_renders() -> None:
+    async def run() -> None:
+        apart = Apart()
+        await apart.close()  # before it has begun, nothing is there to end
+        assert await apart.yaml(b"{}") == b"{}\n"
+        process = apart._process
+        assert process is not None
+        rendering = asyncio.ensure_future(apart.yaml(b"[%b1]" % (b'{"a":1},' * 100_000)))
+        while apart._idle is None or not apart._idle.cancelled():
+            await asyncio.sleep(0)
+        await apart.close()  # its pipe does not hold all of the document, so that it is not rendered yet
+        assert process.returncode is not None
+        with pytest.raises(RenderingFailed):
+            await rendering
+        assert await apart.yaml(b"[]") == b"[]\n", "it is begun again when it is needed again"
+        await apart.close()
 
     asyncio.run(run())
