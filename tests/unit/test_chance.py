@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import signal
+import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
 
+import pytest
+
+from tests.until import until
+from tests.upstream.chance import FREEZER, frozen, signalled
+
 TESTS = Path(__file__).parents[1]
+FREEZES = os.access(FREEZER / "cgroup.procs", os.W_OK)
 
 # Pauses that wait for nothing which could be awaited: file -> how many, and what they are.
 PAUSES = {
@@ -220,3 +230,28 @@ def test_what_another_process_does_is_waited_for_in_one_way() -> None:
 def is_until(node: ast.AST) -> bool:
     """Whether it is a function `until` of a module."""
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "until"
+
+
+@pytest.mark.parametrize(
+    "way", [signalled, pytest.param(frozen, marks=pytest.mark.skipif(not FREEZES, reason="no freezer"))]
+)
+def test_what_a_test_has_stopped_is_not_continued_by_who_stops_at_random(
+    way: Callable[[int], AbstractContextManager[None]],
+) -> None:
+    with subprocess.Popen(["sleep", "600"]) as program:
+        try:
+            with way(program.pid):
+                until(lambda: state(program.pid) in "TD")
+            until(lambda: state(program.pid) == "S")
+            os.kill(program.pid, signal.SIGSTOP)
+            until(lambda: state(program.pid) == "T")
+            with way(program.pid):
+                pass
+            assert state(program.pid) == "T"
+        finally:
+            program.kill()
+
+
+def state(pid: int) -> str:
+    """A process' state, a letter as in proc(5)."""
+    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

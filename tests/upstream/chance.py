@@ -3,7 +3,8 @@
     python -m tests.upstream chance --seed 1 [--burners 2] [--stops] [-- PYTEST ARGUMENTS]
 
 --burners are processes that only compute. --stops stops a random program that a test has started, for up to 0.9 s,
-again and again: as a machine does that swaps, or is suspended. The exit status is pytest's.
+again and again: as a machine does that swaps, or is suspended. As root it freezes them: a test that stops a program
+itself would find it continued otherwise. The exit status is pytest's.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 LONGEST = 0.9  # seconds that a program is stopped
 PAUSE = 0.5  # seconds between two stops, on average
 BURNER = "while True: pass"
+FREEZER = Path("/sys/fs/cgroup/freezer")  # of control groups v1
 
 
 def main(given: Sequence[str]) -> int:
@@ -35,9 +37,16 @@ def main(given: Sequence[str]) -> int:
     environment = os.environ | {"APISERVER_GATEWAY_SEED": str(options.seed)}
     command = [sys.executable, "-m", "pytest", "-p", "tests.upstream.shuffled", *options.arguments]
     with burning(options.burners), subprocess.Popen(command, env=environment) as pytest:
+        ended, chance = threading.Event(), random.Random(options.seed)
+        stopping = threading.Thread(target=stop_some, args=(pytest.pid, chance, ended))
         if options.stops:
-            threading.Thread(target=stop_some, args=(pytest.pid, random.Random(options.seed)), daemon=True).start()
-        return pytest.wait()
+            stopping.start()
+        try:
+            return pytest.wait()
+        finally:
+            ended.set()
+            if options.stops:
+                stopping.join()  # nothing stays stopped
 
 
 @contextlib.contextmanager
@@ -52,16 +61,52 @@ def burning(count: int) -> Iterator[None]:
             each.wait()
 
 
-def stop_some(root: int, chance: random.Random) -> None:
+def stop_some(root: int, chance: random.Random, ended: threading.Event) -> None:
     """Stops programs that pytest or its workers have started, one after the other, and continues each after a while."""
-    ended = threading.Event()
     while not ended.wait(chance.expovariate(1 / PAUSE)):
         if not (found := programs(root)):
             continue
-        pid = chance.choice(found)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGSTOP)
+        with contextlib.suppress(OSError), stopped(chance.choice(found)):
             ended.wait(chance.uniform(0, LONGEST))
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A program stands still inside the block. What a test has stopped by a signal stays stopped after it.
+
+    Without a freezer a test that stops the program inside the block finds it continued. Raises OSError if it has ended.
+    """
+    with frozen(pid) if os.access(FREEZER / "cgroup.procs", os.W_OK) else signalled(pid):
+        yield
+
+
+@contextlib.contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    """As `stopped`, by the freezer."""
+    own = FREEZER / f"chance-{os.getpid()}"
+    own.mkdir(exist_ok=True)
+    try:
+        (own / "cgroup.procs").write_text(f"{pid}", encoding="ascii")
+        (own / "freezer.state").write_text("FROZEN", encoding="ascii")
+        yield
+    finally:
+        (own / "freezer.state").write_text("THAWED", encoding="ascii")
+        for each in (own / "cgroup.procs").read_text(encoding="ascii").split():
+            with contextlib.suppress(OSError):
+                (FREEZER / "cgroup.procs").write_text(each, encoding="ascii")
+        own.rmdir()
+
+
+@contextlib.contextmanager
+def signalled(pid: int) -> Iterator[None]:
+    """As `stopped`, by a signal."""
+    runs = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "T"
+    if runs:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        if runs:
             os.kill(pid, signal.SIGCONT)
 
 
