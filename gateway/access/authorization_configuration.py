@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gateway.access.authorization_webhook import WebhookSettings
 from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
 from gateway.settings.config import AUTHORIZATION_MODES
 from gateway.settings.configuration_file import InvalidConfiguration, Leaf, read_configuration
 from gateway.validation.names import is_dns1123_subdomain
@@ -42,10 +43,10 @@ class AuthorizerSettings:
     webhook: WebhookSettings | None = None
 
 
-def read_authorizers(path: Path) -> list[AuthorizerSettings]:
-    """The authorizers of a file. Raises OSError, InvalidConfiguration."""
+def read_authorizers(path: Path, enabled: Enabled) -> list[AuthorizerSettings]:
+    """The authorizers of a file; `enabled` tells the edition of CEL. Raises OSError, InvalidConfiguration."""
     given = read_configuration(path, "AuthorizationConfiguration", _VERSIONS, _SHAPE).get("authorizers") or []
-    errors = list(_problems(given))
+    errors = list(_problems(given, enabled))
     if errors:
         raise InvalidConfiguration("; ".join(errors))
     return [
@@ -69,7 +70,7 @@ def _webhook(authorizer: JsonObject) -> WebhookSettings:
     )
 
 
-def _problems(given: list[JsonObject]) -> Iterator[str]:
+def _problems(given: list[JsonObject], enabled: Enabled) -> Iterator[str]:
     if not given:
         yield "authorizers: Required value: at least one authorization mode must be defined"
     modes, names = set[str](), set[str]()
@@ -95,12 +96,12 @@ def _problems(given: list[JsonObject]) -> Iterator[str]:
         webhook = each.get("webhook")
         if mode == "Webhook":
             required = f"{path}.webhook: Required value: required when type=Webhook"
-            yield from [required] if webhook is None else _webhook_problems(path, webhook)
+            yield from [required] if webhook is None else _webhook_problems(path, webhook, enabled)
         elif webhook is not None:
             yield f'{path}.webhook: Invalid value: "non-null": may only be specified when type=Webhook'
 
 
-def _webhook_problems(path: str, given: JsonObject) -> Iterator[str]:
+def _webhook_problems(path: str, given: JsonObject, enabled: Enabled) -> Iterator[str]:
     timeout = given.get("timeout", 0)
     if not timeout:
         yield f"{path}.timeout: Required value"
@@ -118,7 +119,7 @@ def _webhook_problems(path: str, given: JsonObject) -> Iterator[str]:
         yield from _one_of(path, given, "matchConditionSubjectAccessReviewVersion", ("v1",))
     yield from _one_of(path, given, "failurePolicy", ("NoOpinion", "Deny"))
     yield from _connection_problems(f"{path}.connectionInfo", given.get("connectionInfo") or {})
-    yield from _condition_problems(f"{path}.matchConditions", conditions)
+    yield from _condition_problems(f"{path}.matchConditions", conditions, enabled)
 
 
 def _connection_problems(path: str, given: JsonObject) -> Iterator[str]:
@@ -140,7 +141,7 @@ def _connection_problems(path: str, given: JsonObject) -> Iterator[str]:
         yield f'{path}: Invalid value: "{file}": must be a regular file'
 
 
-def _condition_problems(path: str, conditions: list[JsonObject]) -> Iterator[str]:
+def _condition_problems(path: str, conditions: list[JsonObject], enabled: Enabled) -> Iterator[str]:
     if len(conditions) > _MOST_CONDITIONS:
         yield f"{path}: Too many: {len(conditions)}: must have at most {_MOST_CONDITIONS} items"
         return
@@ -156,7 +157,7 @@ def _condition_problems(path: str, conditions: list[JsonObject]) -> Iterator[str
             yield f'{at}: Duplicate value: "{text}"'
         else:
             try:
-                compiled_condition(text)
+                compiled_condition(text, enabled)
             except ExpressionError as error:
                 yield f'{at}: Invalid value: "{text}": {error}'
         seen.add(text)

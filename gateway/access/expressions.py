@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gateway.cel.edition import Edition
 from gateway.cel.environment import Environment, Structs
 from gateway.cel.program import InstantiationError, Program, compile_expression
 from gateway.cel.source import CompilationError
@@ -17,12 +18,17 @@ class ExpressionError(Exception):
     """An expression cannot be compiled or evaluated; the message says why."""
 
 
-def compiled(text: str, variable: str, type_: CelType, structs: Structs, returns: Sequence[CelType]) -> Program:
-    """Compiles an expression over one variable; `returns` are the types that it may have. Raises ExpressionError."""
+def compiled(
+    text: str, variable: tuple[str, CelType], structs: Structs, returns: Sequence[CelType], edition: Edition
+) -> Program:
+    """Compiles an expression over one variable, of which the name and the type are given.
+
+    `returns` are the types that the expression may have. Raises ExpressionError.
+    """
     if len(text) > LONGEST:
         raise ExpressionError(f"it is longer than {LONGEST} characters")
     try:
-        program = compile_expression(text, Environment({variable: type_}, structs))
+        program = compile_expression(text, Environment(dict([variable]), structs, edition=edition))
     except CompilationError as error:
         raise ExpressionError(f"compilation failed: {error}") from None
     except InstantiationError as error:

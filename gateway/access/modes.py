@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gateway.access.authorization_webhook import WebhookAuthorizer, WebhookSettings
     from gateway.access.nodes.graph import NodeGraph
     from gateway.cel.program import Program
+    from gateway.release.gates import Enabled
 
 _NODE_ROLE = "system:node"
 _DEFAULT_WEBHOOK = "default"  # the name of the webhook of the flags
@@ -51,13 +52,15 @@ class Authorization:
             return
         from gateway.access.authorization_configuration import read_authorizers
 
-        wanted = read_authorizers(path)
+        wanted = read_authorizers(path, self._enabled)
         if self.chain.modes:
             for each in wanted:
                 if each.mode in ("Node", "RBAC") and each.mode not in self._made:
                     text = f"authorizer type {each.mode} is not allowed if it was not enabled at initial server startup"
                     raise ValueError(text)
-        webhooks = {each: self._webhooks.get(each) or webhook(each.webhook) for each in wanted if each.webhook}
+        webhooks = {
+            each: self._webhooks.get(each) or webhook(each.webhook, self._enabled) for each in wanted if each.webhook
+        }
         self._webhooks = webhooks
         found = [webhooks[each] if each.webhook else self._of_mode(each.mode) for each in wanted]
         names = [each.name for each in wanted] if self._names else []
@@ -79,7 +82,7 @@ class Authorization:
             "AlwaysDeny": AlwaysDeny,
             "RBAC": lambda: RBAC(self._policy),
             "Node": self._node,
-            "Webhook": lambda: webhook(webhook_settings(self._settings)),
+            "Webhook": lambda: webhook(webhook_settings(self._settings), self._enabled),
         }
 
     def _node(self) -> Authorizer:
@@ -105,8 +108,8 @@ def webhook_settings(settings: Settings) -> WebhookSettings:
     )
 
 
-def webhook(settings: WebhookSettings) -> WebhookAuthorizer:
-    """The authorizer that asks a webhook. Raises OSError, ValueError."""
+def webhook(settings: WebhookSettings, enabled: Enabled) -> WebhookAuthorizer:
+    """The authorizer that asks a webhook; `enabled` tells the edition of CEL. Raises OSError, ValueError."""
     from gateway.access.authorization_webhook import WebhookAuthorizer
     from gateway.access.remote import Remote, read_place
 
@@ -114,5 +117,5 @@ def webhook(settings: WebhookSettings) -> WebhookAuthorizer:
     if settings.conditions:
         from gateway.access.authorization_conditions import compiled_condition
 
-        conditions = [compiled_condition(text) for text in settings.conditions]
+        conditions = [compiled_condition(text, enabled) for text in settings.conditions]
     return WebhookAuthorizer(Remote(read_place(settings.kubeconfig), settings.timeout), settings, conditions)

@@ -21,10 +21,12 @@ from gateway.access.service_account_tokens import ObjectReader, ServiceAccountTo
 from gateway.access.token_file import StaticTokens, read_token_file
 from gateway.http.user import MASTERS_GROUP, User
 from gateway.settings.config import Settings
+from gateway.settings.release import chosen_release
 
 if TYPE_CHECKING:
     from gateway.access.issuers.configuration import AuthenticationConfiguration
     from gateway.access.issuers.tokens import IssuerTokens
+    from gateway.release.gates import Enabled
 
 ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernetes-admin"))
 
@@ -99,9 +101,12 @@ def _accounts(
 class Issuers:
     """Authenticates by the tokens of all OIDC issuers of a configuration, which can be reloaded."""
 
-    def __init__(self, read: Callable[[], AuthenticationConfiguration], anonymous: bool) -> None:
-        """`anonymous` is the default if the configuration has no field `anonymous`. Raises OSError, ValueError."""
-        self._read, self._otherwise = read, anonymous
+    def __init__(self, read: Callable[[], AuthenticationConfiguration], anonymous: bool, enabled: Enabled) -> None:
+        """`anonymous` is the default if the configuration has no field `anonymous`; `enabled` tells the edition of CEL.
+
+        Raises OSError, ValueError.
+        """
+        self._read, self._otherwise, self._enabled = read, anonymous, enabled
         self._tokens: list[IssuerTokens] = []
         self._configuration = self._take()
 
@@ -128,7 +133,7 @@ class Issuers:
 
         wanted = self._read()
         known = {each.settings: each for each in self._tokens}
-        self._tokens = [known.get(each) or IssuerTokens(each) for each in wanted.issuers]
+        self._tokens = [known.get(each) or IssuerTokens(each, self._enabled) for each in wanted.issuers]
         return wanted
 
 
@@ -139,12 +144,13 @@ def _issuers(settings: Settings) -> Issuers | None:
     from gateway.access.issuers.configuration import AuthenticationConfiguration, read_authentication
     from gateway.access.issuers.settings import issuer_of_flags
 
+    enabled = chosen_release(settings).gates.enabled
     if path is not None:
         file, own = path, settings.service_account_issuer
-        return Issuers(lambda: read_authentication(file, own), settings.anonymous_users)
+        return Issuers(lambda: read_authentication(file, own, enabled), settings.anonymous_users, enabled)
     issuer = issuer_of_flags(settings)
     assert issuer is not None
-    return Issuers(lambda: AuthenticationConfiguration((issuer,)), settings.anonymous_users)
+    return Issuers(lambda: AuthenticationConfiguration((issuer,)), settings.anonymous_users, enabled)
 
 
 def _webhook(settings: Settings, audiences: Sequence[str]) -> TokenAuthenticator:

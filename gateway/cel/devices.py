@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gateway.cel.declared_types import DeclaredTypes
+from gateway.cel.editions import edition_of_new
 from gateway.cel.environment import Environment
 from gateway.cel.estimates import estimate
 from gateway.cel.macros import BINDINGS
@@ -10,6 +11,7 @@ from gateway.cel.program import InstantiationError, Program, compile_expression
 from gateway.cel.schema_types import SchemaDeclaration
 from gateway.cel.source import CompilationError
 from gateway.cel.types import ANY, BOOL, STRING, map_of, struct
+from gateway.release.gates import Enabled
 from gateway.validation.field import FieldError, forbidden, internal, invalid
 
 MOST = 1_000_000  # the greatest estimated cost of a selector
@@ -26,7 +28,7 @@ _TYPES = DeclaredTypes(
         }
     }
 )
-_ENVIRONMENT = Environment({"device": struct("kubernetes.DRADevice")}, _TYPES, frozenset({BINDINGS}))
+_VARIABLES = {"device": struct("kubernetes.DRADevice")}
 
 
 def _by_name(value: SchemaDeclaration) -> SchemaDeclaration:
@@ -45,18 +47,19 @@ _SIZES = SchemaDeclaration(
 )
 
 
-def check_selector(text: str, path: str) -> list[FieldError]:
-    """The errors of a selector, with kube-apiserver's messages."""
+def check_selector(text: str, path: str, enabled: Enabled) -> list[FieldError]:
+    """The errors of a new selector, with kube-apiserver's messages. `enabled` tells the edition of CEL."""
+    environment = Environment(_VARIABLES, _TYPES, frozenset({BINDINGS}), edition=edition_of_new(enabled))
     try:
-        program = compile_expression(text, _ENVIRONMENT)
+        program = compile_expression(text, environment)
     except CompilationError as error:
         return [invalid(path, text, f"compilation failed: {error}")]
     except InstantiationError as error:
         return [internal(path, f"program instantiation failed: {error}")]
     if program.type is not ANY and program.type.kind is not BOOL.kind:
         return [invalid(path, text, f"must evaluate to bool or the unknown type, not {program.type}")]
-    return [forbidden(path, "too complex, exceeds cost limit")] if _most(program) > MOST else []
+    return [forbidden(path, "too complex, exceeds cost limit")] if _most(program, environment) > MOST else []
 
 
-def _most(program: Program) -> int:
-    return estimate(program.tree, _SIZES).most
+def _most(program: Program, environment: Environment) -> int:
+    return estimate(program.tree, _SIZES, environment.edition).most

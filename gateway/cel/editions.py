@@ -8,6 +8,7 @@ from math import ceil
 from typing import Any
 
 from gateway.cel.costs import TRAVERSAL, regex_cost, size_of
+from gateway.cel.declarations import LIST_FUNCTIONS
 from gateway.cel.edition import FIRST, Edition
 from gateway.cel.libraries import implementations
 from gateway.cel.values import EvaluationError
@@ -63,5 +64,9 @@ def edition_of(enabled: Callable[[str], bool]) -> Edition:
 
 def edition_of_new(enabled: Callable[[str], bool]) -> Edition:
     """The edition for new expressions: without functions that an earlier replica may not have."""
-    edition = edition_of(enabled)
-    return edition if enabled("CELIncludes") else replace(edition, absent=edition.absent | {"includes"})
+    edition, absent = edition_of(enabled), set[str]()
+    if not enabled("CELIncludes"):
+        absent.add("includes")
+    if not enabled("CELListFunctions"):
+        absent |= LIST_FUNCTIONS
+    return replace(edition, absent=edition.absent | absent) if absent else edition

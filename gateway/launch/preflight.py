@@ -117,8 +117,10 @@ def _check_issuers(settings: Settings) -> None:
     with _wrong("--authentication-config", settings.authentication_config):
         if settings.authentication_config:
             from gateway.access.issuers.configuration import read_authentication
+            from gateway.settings.release import chosen_release
 
-            found = read_authentication(settings.authentication_config, settings.service_account_issuer)
+            enabled = chosen_release(settings).gates.enabled
+            found = read_authentication(settings.authentication_config, settings.service_account_issuer, enabled)
             if found.anonymous is not None and not settings.anonymous_auth:
                 raise ValueError("it configures anonymous users, and so does --anonymous-auth: use one of them")
     _check_place("--authentication-token-webhook-config-file", settings.authentication_token_webhook_config_file)
@@ -129,8 +131,9 @@ def _check_deciders(settings: Settings) -> None:
         if settings.authorization_config:
             from gateway.access.authorization_configuration import read_authorizers
             from gateway.access.remote import read_place
+            from gateway.settings.release import chosen_release
 
-            for each in read_authorizers(settings.authorization_config):
+            for each in read_authorizers(settings.authorization_config, chosen_release(settings).gates.enabled):
                 if each.webhook:
                     read_place(each.webhook.kubeconfig)
     _check_place("--authorization-webhook-config-file", settings.authorization_webhook_config_file)

@@ -162,30 +162,33 @@ def validate_toleration(toleration: JsonObject, path: str) -> list[FieldError]:
     return found
 
 
-def validate_selector(check: CheckSelector, selector: JsonObject, path: str) -> list[FieldError]:
-    """The errors of a selector. `check` checks its expression."""
+def validate_selector(check: CheckSelector | None, selector: JsonObject, path: str) -> list[FieldError]:
+    """The errors of a selector. `check` checks its expression; None if the expression is stored."""
     cel, at = selector.get("cel"), f"{path}.cel.expression"
     if cel is None:
         return [required(f"{path}.cel")]
+    if check is None:
+        return []
     expression = cel.get("expression", "")
     if byte_length(expression) > MAX_EXPRESSION:
         return [too_long(at, MAX_EXPRESSION)]
     return check(expression, at)
 
 
-def validate_configuration(config: JsonObject, path: str) -> list[FieldError]:
+def validate_configuration(config: JsonObject, path: str, *, stored: bool = False) -> list[FieldError]:
+    """The errors of a configuration. The limit of its size does not hold for a stored one."""
     opaque = config.get("opaque")
     if opaque is None:
         return [required(f"{path}.opaque")]
     found = validate_driver_name(opaque.get("driver", ""), f"{path}.opaque.driver")
-    return found + validate_raw(opaque.get("parameters"), f"{path}.opaque.parameters")
+    return found + validate_raw(opaque.get("parameters"), f"{path}.opaque.parameters", stored=stored)
 
 
-def validate_raw(value: Any, path: str) -> list[FieldError]:
-    """The value must be a JSON object of at most MAX_PARAMETERS bytes, with any members."""
+def validate_raw(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
+    """The value must be a JSON object, with any members; of at most MAX_PARAMETERS bytes unless it is `stored`."""
     if value is None:
         return [required(path)]
-    if len(dumps(value)) > MAX_PARAMETERS:
+    if not stored and len(dumps(value)) > MAX_PARAMETERS:
         return [too_long(path, MAX_PARAMETERS)]
     return [] if isinstance(value, dict) else [invalid(path, "<value omitted>", "must be a valid JSON object")]
 

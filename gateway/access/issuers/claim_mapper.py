@@ -14,6 +14,7 @@ from gateway.validation.field import go_quote
 
 if TYPE_CHECKING:
     from gateway.cel.program import Program
+    from gateway.release.gates import Enabled
 
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 
@@ -25,16 +26,16 @@ class ClaimError(Exception):
 class Mapper:
     """Makes users from the claims of one issuer's tokens."""
 
-    def __init__(self, settings: IssuerSettings) -> None:
-        """Raises gateway.access.expressions.ExpressionError."""
+    def __init__(self, settings: IssuerSettings, enabled: Enabled) -> None:
+        """`enabled` tells the edition of CEL. Raises gateway.access.expressions.ExpressionError."""
         self._settings = settings
-        about_claims = _compiler("claims")
+        about_claims = _compiler("claims", enabled)
         self._username = about_claims(settings.username.expression)
         self._groups = about_claims(settings.groups.expression)
         self._uid = about_claims(settings.uid.expression)
         self._extra = [(key, about_claims(text)) for key, text in settings.extra]
         self._claim_rules = [(rule, about_claims(rule.expression, true=True)) for rule in settings.claim_rules]
-        about_users = _compiler("user")
+        about_users = _compiler("user", enabled)
         self._user_rules = [(rule, about_users(rule.expression, true=True)) for rule in settings.user_rules]
 
     def user(self, claims: JsonObject) -> User:
@@ -114,7 +115,7 @@ class Mapper:
         return extra
 
 
-def _compiler(variable: str) -> Callable[..., Program | None]:
+def _compiler(variable: str, enabled: Enabled) -> Callable[..., Program | None]:
     """A function that compiles expressions over one variable; it returns None for "", an expression that is not set."""
 
     def compiled(text: str, true: bool = False) -> Program | None:
@@ -122,7 +123,7 @@ def _compiler(variable: str) -> Callable[..., Program | None]:
             return None
         from gateway.access.issuers.programs import program
 
-        return program(text, variable, true=true)
+        return program(text, variable, enabled, true=true)
 
     return compiled
 

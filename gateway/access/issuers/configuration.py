@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from gateway.access.issuers.settings import IssuerSettings, Mapping, ValidationRule
 from gateway.jsontypes import JsonObject
+from gateway.release.gates import Enabled
 from gateway.settings.configuration_file import InvalidConfiguration, Leaf, read_configuration
 from gateway.validation.names import is_dns1123_subdomain
 
@@ -57,12 +58,12 @@ class AuthenticationConfiguration:
     paths: frozenset[str] | None = None
 
 
-def read_authentication(path: Path, disallowed: Sequence[str]) -> AuthenticationConfiguration:
-    """Reads the configuration; its issuers may not be among the URLs of `disallowed`. Raises OSError,
-    InvalidConfiguration.
+def read_authentication(path: Path, disallowed: Sequence[str], enabled: Enabled) -> AuthenticationConfiguration:
+    """Reads the configuration; its issuers may not be among the URLs of `disallowed`. `enabled` tells the edition of
+    CEL. Raises OSError, InvalidConfiguration.
     """
     given = read_configuration(path, "AuthenticationConfiguration", _VERSIONS, _SHAPE)
-    errors = list(_problems(given, disallowed))
+    errors = list(_problems(given, disallowed, enabled))
     if errors:
         raise InvalidConfiguration("; ".join(errors))
     issuers = tuple(_issuer(each) for each in given.get("jwt") or ())
@@ -104,7 +105,7 @@ def _mapping(given: JsonObject | None) -> Mapping:
     return Mapping(given.get("claim", ""), given.get("prefix", ""), given.get("expression", ""))
 
 
-def _problems(given: JsonObject, disallowed: Sequence[str]) -> Iterator[str]:
+def _problems(given: JsonObject, disallowed: Sequence[str], enabled: Enabled) -> Iterator[str]:
     issuers = given.get("jwt") or []
     if len(issuers) > _MOST_ISSUERS:
         yield f"jwt: Too many: {len(issuers)}: must have at most {_MOST_ISSUERS} items"
@@ -113,10 +114,10 @@ def _problems(given: JsonObject, disallowed: Sequence[str]) -> Iterator[str]:
     for index, each in enumerate(issuers):
         path, issuer = f"jwt[{index}]", each.get("issuer") or {}
         yield from _issuer_problems(f"{path}.issuer", issuer, disallowed)
-        yield from _claim_rule_problems(f"{path}.claimValidationRules", each.get("claimValidationRules") or [])
-        yield from _mapping_problems(path, each)
+        yield from _claim_rule_problems(f"{path}.claimValidationRules", each.get("claimValidationRules") or [], enabled)
+        yield from _mapping_problems(path, each, enabled)
         rules = each.get("userValidationRules") or []
-        yield from _rule_problems(f"{path}.userValidationRules", rules, "user")
+        yield from _rule_problems(f"{path}.userValidationRules", rules, "user", enabled)
         url, discovery = issuer.get("url", ""), issuer.get("discoveryURL", "")
         if url in urls:
             yield f'{path}.issuer.url: Duplicate value: "{url}"'
@@ -189,7 +190,7 @@ def _audience_problems(path: str, issuer: JsonObject) -> Iterator[str]:
         yield f'{path}.audienceMatchPolicy: Invalid value: "{policy}": {text}'
 
 
-def _claim_rule_problems(path: str, rules: list[JsonObject]) -> Iterator[str]:
+def _claim_rule_problems(path: str, rules: list[JsonObject], enabled: Enabled) -> Iterator[str]:
     seen = set[str]()
     for index, rule in enumerate(rules):
         at, claim, expression = f"{path}[{index}]", rule.get("claim", ""), rule.get("expression", "")
@@ -207,10 +208,10 @@ def _claim_rule_problems(path: str, rules: list[JsonObject]) -> Iterator[str]:
         elif rule.get("requiredValue"):
             text = "may not be specified when expression is set"
             yield f'{at}.requiredValue: Invalid value: "{rule["requiredValue"]}": {text}'
-    yield from _rule_problems(path, rules, "claims")
+    yield from _rule_problems(path, rules, "claims", enabled)
 
 
-def _rule_problems(path: str, rules: list[JsonObject], variable: str) -> Iterator[str]:
+def _rule_problems(path: str, rules: list[JsonObject], variable: str, enabled: Enabled) -> Iterator[str]:
     seen = set[str]()
     for index, rule in enumerate(rules):
         at, text = f"{path}[{index}].expression", rule.get("expression", "")
@@ -222,18 +223,18 @@ def _rule_problems(path: str, rules: list[JsonObject], variable: str) -> Iterato
             yield f'{at}: Duplicate value: "{text}"'
             continue
         seen.add(text)
-        yield from _expression_problems(at, text, variable, true=True)
+        yield from _expression_problems(at, text, variable, enabled, true=True)
 
 
-def _mapping_problems(path: str, given: JsonObject) -> Iterator[str]:
+def _mapping_problems(path: str, given: JsonObject, enabled: Enabled) -> Iterator[str]:
     at, mappings = f"{path}.claimMappings", given.get("claimMappings") or {}
-    yield from _prefixed_problems(f"{at}.username", mappings.get("username") or {}, required=True)
-    yield from _prefixed_problems(f"{at}.groups", mappings.get("groups") or {}, required=False)
+    yield from _prefixed_problems(f"{at}.username", mappings.get("username") or {}, enabled, required=True)
+    yield from _prefixed_problems(f"{at}.groups", mappings.get("groups") or {}, enabled, required=False)
     uid = mappings.get("uid") or {}
     if uid.get("claim") and uid.get("expression"):
         yield f'{at}.uid: Invalid value: "": claim and expression can\'t both be set'
     elif uid.get("expression"):
-        yield from _expression_problems(f"{at}.uid.expression", uid["expression"], "claims")
+        yield from _expression_problems(f"{at}.uid.expression", uid["expression"], "claims", enabled)
     seen = set[str]()
     for index, each in enumerate(mappings.get("extra") or ()):
         key, text = each.get("key", ""), each.get("valueExpression", "")
@@ -241,7 +242,7 @@ def _mapping_problems(path: str, given: JsonObject) -> Iterator[str]:
         if not text:
             yield f"{at}.extra[{index}].valueExpression: Required value"
         else:
-            yield from _expression_problems(f"{at}.extra[{index}].valueExpression", text, "claims")
+            yield from _expression_problems(f"{at}.extra[{index}].valueExpression", text, "claims", enabled)
         seen.add(key)
     yield from _unverified_mail(at, given, mappings)
 
@@ -265,7 +266,7 @@ def _unverified_mail(at: str, given: JsonObject, mappings: JsonObject) -> Iterat
         yield f'{at}.username.expression: Invalid value: "{name}": {text}'
 
 
-def _prefixed_problems(path: str, given: JsonObject, *, required: bool) -> Iterator[str]:
+def _prefixed_problems(path: str, given: JsonObject, enabled: Enabled, *, required: bool) -> Iterator[str]:
     claim, expression = given.get("claim", ""), given.get("expression", "")
     if claim and expression:
         yield f'{path}: Invalid value: "": claim and expression can\'t both be set'
@@ -273,7 +274,7 @@ def _prefixed_problems(path: str, given: JsonObject, *, required: bool) -> Itera
         if given.get("prefix") is not None:
             text = "may not be specified when expression is set"
             yield f'{path}.prefix: Invalid value: "{given["prefix"]}": {text}'
-        yield from _expression_problems(f"{path}.expression", expression, "claims")
+        yield from _expression_problems(f"{path}.expression", expression, "claims", enabled)
     elif claim and given.get("prefix") is None:
         text = "prefix is required when claim is set. It can be set to an empty string to disable prefixing"
         yield f"{path}.prefix: Required value: {text}"
@@ -294,11 +295,11 @@ def _key_problems(path: str, key: str, seen: set[str]) -> Iterator[str]:
         yield f'{path}: Duplicate value: "{key}"'
 
 
-def _expression_problems(path: str, text: str, variable: str, *, true: bool = False) -> Iterator[str]:
+def _expression_problems(path: str, text: str, variable: str, enabled: Enabled, *, true: bool = False) -> Iterator[str]:
     from gateway.access.expressions import ExpressionError
     from gateway.access.issuers.programs import program
 
     try:
-        program(text, variable, true=true)
+        program(text, variable, enabled, true=true)
     except ExpressionError as error:
         yield f'{path}: Invalid value: "{text}": {error}'

@@ -18,6 +18,7 @@ from gateway.access.issuers.settings import IssuerSettings
 from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, verified_claims
 from gateway.jsontypes import JsonObject
 from gateway.memo import Recent, memory_of
+from gateway.release.gates import Enabled
 from gateway.time_limits import soon_or_in_thread
 from gateway.validation.field import go_quote
 
@@ -31,11 +32,14 @@ _MOST_SECONDS = 1 << 40
 class IssuerTokens:
     """Authenticates by the tokens of one issuer."""
 
-    def __init__(self, settings: IssuerSettings) -> None:
-        """Raises ValueError for invalid CAs, ExpressionError for invalid expressions."""
+    def __init__(self, settings: IssuerSettings, enabled: Enabled) -> None:
+        """`enabled` tells the edition of CEL.
+
+        Raises ValueError for invalid CAs, ExpressionError for invalid expressions.
+        """
         self.settings = settings
         self._keys = KeySet(settings.url, settings.discovery_url, settings.authority)
-        self._mapper = Mapper(settings)
+        self._mapper = Mapper(settings, enabled)
         self._verified: Recent[bytes, JsonObject] = Recent(_MOST_REMEMBERED, _REMEMBERED)
         self._verified_by = self._keys.changes  # which set of keys
 

@@ -50,18 +50,13 @@ class PolicyCompilers:
         self._patience, self._enabled, self._old = _Patience(), enabled, old
 
     def __call__(self, params: bool, composed: bool) -> Expressions:
-        from gateway.cel.declarations import LIST_FUNCTIONS  # few objects have expressions
-        from gateway.cel.editions import edition_of
+        from gateway.cel.editions import edition_of, edition_of_new  # few objects have expressions
         from gateway.cel.policies import PolicyExpressions
 
-        enabled, absent = self._enabled, set[str]()
-        if not enabled("CELListFunctions"):
-            absent |= LIST_FUNCTIONS
-        if not enabled("CELIncludes"):
-            absent.add("includes")
+        edition = edition_of(self._enabled)
+        absent = edition_of_new(self._enabled).absent - edition.absent
         kept = frozenset(_expressions(self._old)) if absent else ()
-        edition = edition_of(enabled)
-        return _Patient(PolicyExpressions(params, composed, frozenset(absent), kept, edition), self._patience)
+        return _Patient(PolicyExpressions(params, composed, absent, kept, edition), self._patience)
 
 
 _EXPRESSIONS = frozenset({"expression", "messageExpression", "valueExpression"})
@@ -81,13 +76,13 @@ def _expressions(value: Any) -> Iterator[str]:
 
 
 class SelectorCheck:
-    """Checks the CEL device selectors of one object. Raises TakesLong for many or long ones."""
+    """Checks the new CEL device selectors of one object. Raises TakesLong for many or long ones."""
 
-    def __init__(self) -> None:
-        self._patience = _Patience()
+    def __init__(self, enabled: Enabled) -> None:
+        self._patience, self._enabled = _Patience(), enabled
 
     def __call__(self, text: str, path: str) -> list[FieldError]:
         from gateway.cel.devices import check_selector
 
         self._patience.spend(text)
-        return check_selector(text, path)
+        return check_selector(text, path, self._enabled)

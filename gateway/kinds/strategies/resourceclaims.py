@@ -16,10 +16,6 @@ from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.resource_claim import kept_devices, validate_claim_status
 
 
-def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices", SelectorCheck())
-
-
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], True)
     return (
@@ -46,6 +42,10 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategies by the values of feature gates."""
     tolerations = enabled("AllocatedTolerationsValidated")
 
+    def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+        check = SelectorCheck(enabled)
+        return validate_claim_devices(obj.get("spec", {}).get("devices") or {}, "spec.devices", check)
+
     def validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_claim_status(obj, old, tolerations)
 
@@ -53,7 +53,7 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
         "": Strategy(
             prepare_for_create=empty_status({}),
             prepare_for_update=keep_status,
-            validate=_validate,
+            validate=validate,
             validate_update=_validate_update,
             reset_fields=(("status",),),
             hands_out_devices=True,

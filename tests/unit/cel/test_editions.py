@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from gateway.access.authorization_conditions import compiled_condition
+from gateway.access.expressions import ExpressionError
+from gateway.access.issuers.programs import program
 from gateway.cel.compiled_rules import compile_rules
 from gateway.cel.definition_rules import validate_definition_rules
+from gateway.cel.devices import check_selector
 from gateway.cel.edition import FIRST, Edition
 from gateway.cel.editions import SECOND, edition_of, edition_of_new
 from gateway.cel.environment import Environment
@@ -170,3 +174,36 @@ def test_the_name_in_a_schema_is_the_bound_if_it_is_shorter(edition: Edition) ->
         "x-kubernetes-validations": [{"rule": "self.metadata.name.split('').all(a, a == self.metadata.name)"}],
     }
     assert bool(validate_definition_rules(schema, "s", [], edition=edition)) is (edition is FIRST)
+
+
+def test_selectors_of_devices_are_of_the_edition_of_new_expressions() -> None:
+    def errors(text: str, minor: str, compatible: str = "") -> list[str]:
+        return [str(error) for error in check_selector(text, "at", Gates(minor, compatible=compatible).enabled)]
+
+    assert errors("duration(5) == duration('5s')", "1.36") == []
+    assert "no matching overload for 'duration'" in errors("duration(5) == duration('5s')", "1.37")[0]
+    assert "undeclared reference to 'includes'" in errors("[1].includes(1)", "1.37")[0]
+    assert errors("[1].includes(1)", "1.37", "1.37") == []
+    assert "undeclared reference to 'distinct'" in errors("[1].distinct() == [1]", "1.34")[0]
+    assert errors("[1].distinct() == [1]", "1.35") == []
+
+
+def test_new_rules_of_a_definition_have_no_functions_of_lists_in_1_34() -> None:
+    assert "sort" in edition_of_new(Gates("1.34").enabled).absent
+    assert "sort" not in edition_of_new(Gates("1.35").enabled).absent
+
+
+def test_expressions_of_configuration_files_are_of_the_edition_and_have_all_its_functions() -> None:
+    old, new = (Gates(minor).enabled for minor in MINORS)
+    compiled_condition("duration(5) == duration('5s')", old)
+    program("duration(5) == duration('5s')", "claims", old, true=True)
+    for wrong in (
+        lambda: compiled_condition("duration(5) == duration('5s')", new),
+        lambda: program("duration(5) == duration('5s')", "user", new, true=True),
+        lambda: compiled_condition("[1].includes(1)", old),
+        lambda: program("[1].includes(1)", "claims", old, true=True),
+    ):
+        with pytest.raises(ExpressionError):
+            wrong()
+    compiled_condition("[1].includes(1)", new)
+    program("[1].includes(1)", "claims", new, true=True)

@@ -23,6 +23,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
+from gateway.release.gates import Gates
 from gateway.time_limits import TakesLong, at_once, leave_loop, on_loop, soon_or_in_thread
 from gateway.validation import effort
 from gateway.validation.schema_values import compile_check
@@ -132,7 +133,7 @@ async def test_conditions_of_authorizers_leave_the_event_loop() -> None:
 
 
 async def test_expressions_about_claims_leave_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    issuer = IssuerTokens(IssuerSettings("https://issuer", ("a",), Mapping(claim="sub")))
+    issuer = IssuerTokens(IssuerSettings("https://issuer", ("a",), Mapping(claim="sub")), Gates("1.37").enabled)
     where: list[bool] = []
 
     async def claims(token: str) -> JsonObject:

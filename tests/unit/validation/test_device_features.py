@@ -204,3 +204,21 @@ def test_a_drivers_report_on_its_storage_is_validated() -> None:
         "s[1].healthConditions[0].volumeMode",
         "s[2].healthConditions",
     ]
+
+
+def test_selectors_and_configuration_that_a_stored_class_has_may_break_later_rules() -> None:
+    strategy = strategy_for(GROUP, "deviceclasses", "", Gates("1.37"))
+    context: Any = None
+    opaque = {"driver": "d.e", "parameters": {"a": "b" * 11_000}}
+    spec = {"selectors": [{"cel": {"expression": "duration(5) > duration('1s')"}}], "config": [{"opaque": opaque}]}
+    old: dict[str, Any] = {"metadata": {"name": "c"}, "spec": spec}
+    assert [error.field for error in strategy.validate(old, context)] == [
+        "spec.selectors[0].cel.expression",
+        "spec.config[0].opaque.parameters",
+    ]
+    assert strategy.validate_update(old, old, context) == []
+    other = old | {"spec": spec | {"selectors": spec["selectors"] * 2}}
+    assert [error.field for error in strategy.validate_update(other, old, context)] == [
+        "spec.selectors[0].cel.expression",
+        "spec.selectors[1].cel.expression",
+    ]
