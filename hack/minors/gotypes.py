@@ -4,7 +4,8 @@
     hack/minors/gotypes.py              # downloads the published modules, and runs hack/gotypes with them
     hack/minors/gotypes.py --check      # exit 1 unless the committed files are what would be written
 
-The program hack/gotypes/main.go is copied to a temporary folder, with a go.mod that requires the modules of the minor.
+The program hack/gotypes/main.go is copied to a temporary folder, with a go.mod that requires the modules of the minor,
+and the Go that they need. With GOTOOLCHAIN=auto, an older Go downloads that one.
 The first run compiles client-go, which takes more than a minute.
 """
 
@@ -17,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from gates import RELEASES, minor_of
+from gates import RELEASES, minor_of, module_folder
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
@@ -32,7 +33,8 @@ MODULES = ("api", "apiextensions-apiserver", "apimachinery", "client-go", "kube-
 def build(release: str) -> str:
     """The facts of the types of a release, as JSON. Raises CalledProcessError."""
     requires = [f"-require=k8s.io/{module}@v0.{release.partition('.')[2]}" for module in MODULES]
-    go = next(line for line in (HACK / "gotypes" / "go.mod").read_text().splitlines() if line.startswith("go "))
+    module = module_folder("api", release) / "go.mod"
+    go = next(line for line in module.read_text().splitlines() if line.startswith("go "))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         shutil.copy(HACK / "gotypes" / "main.go", folder)
