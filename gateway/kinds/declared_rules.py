@@ -62,7 +62,7 @@ RULES: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
         DeclaredRules("endpoints[].addresses", (required, at_most(100))),
     ),
     GroupResource("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): (
-        DeclaredRules("spec", (by_mode("type", "limited", Limited=required), by_mode("type", "exempt", Exempt=None))),
+        DeclaredRules("spec", (by_mode("type", "exempt", Exempt=None), by_mode("type", "limited", Limited=required))),
         DeclaredRules("spec.type", (required,)),
         DeclaredRules("spec.limited?.limitResponse", (by_mode("type", "queuing", Queue=required),)),
         DeclaredRules("spec.limited?.limitResponse.type", (required,)),

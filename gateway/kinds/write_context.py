@@ -12,6 +12,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_RELEASE, Release
+from gateway.schema.empty_lists import with_empty_fields
 from gateway.validation.field import FieldError
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ class WriteContext(NamedTuple):
     options: WriteOptions = NO_OPTIONS
     deadline: float | None = None  # by the loop's clock: when the client stops waiting; None if the client has not said
     specification: Specification = ANY_SPECIFICATION  # of a new object
-    unstored: Sequence[str] = ()  # members of an update that are not stored as sent: empty maps, null bytes
+    unstored: Sequence[str] = ()  # members and paths that are not stored as sent: empty maps and lists, null bytes
     metadata_errors: Sequence[FieldError] = ()  # found by the generic validation; some strategies depend on them
     release: Release = DEFAULT_RELEASE
     warn: Warn = unheard
@@ -92,6 +93,10 @@ class WriteContext(NamedTuple):
     def once(self) -> Once:
         """Caches results that depend on the spec of the new object alone, if the spec recurs."""
         return self.specification.once
+
+    def as_sent(self, obj: JsonObject) -> JsonObject:
+        """The object as its rules see it: with the empty lists that the client sent, if the rules look for them."""
+        return with_empty_fields(obj, self.unstored) if self.unstored else obj
 
     def has_passed(self, rule: Hashable) -> bool:
         """Whether the spec of the new object is known to pass a rule that depends on the spec alone."""

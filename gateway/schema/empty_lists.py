@@ -6,13 +6,26 @@ differ: a field manager owns an empty list that a client sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gateway.jsontypes import JsonObject
 from gateway.schema.types import Omit, Type, TypeKind, compiled
 
 _REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
 """Fields whose empty lists validation refuses: they stay lists, so that the error shows what the client sent."""
+
+_TOLD_APART: Mapping[str, tuple[str, ...]] = {
+    "v1.Pod": ("status.resourceClaimStatuses", "status.nodeAllocatableResourceClaimStatuses"),
+    "v1.PersistentVolume": ("spec.capacity",),
+    "v1.ResourceQuota": ("spec.scopes",),
+    "v1.StatefulSet": ("spec.volumeClaimTemplates",),
+    "v2.HorizontalPodAutoscaler": ("spec.behavior.scaleDown.policies", "spec.behavior.scaleUp.policies"),
+    "v1.ServiceCIDR": ("spec.cidrs",),
+    "v1.ResourceSlice": ("spec.devices", "spec.sharedCounters"),
+}
+"""Fields that decoding drops when they are empty, although rules tell an empty one from an absent one."""
+_MAPS = frozenset({"spec.capacity"})
 
 _STRINGS = "stringData"  # of a Secret: its members replace those of `data`
 
@@ -79,15 +92,42 @@ def _each(nulled: Nulled) -> Nulled:
 
 
 def unstored(type_: Type, value: Any) -> tuple[str, ...]:
-    """The names of fields with a map of bytes (as `data` of a Secret) whose value storage would change.
+    """The names of fields with a map of bytes (as `data` of a Secret) whose value storage would change, and the paths
+    ("spec.devices") of empty fields that rules tell from absent ones.
 
     `value` is the object as a client sent it, any JSON. Storage drops an empty map, and turns null bytes into empty
     ones. Both count as changes where Go compares the object sent with the stored one by reflect.DeepEqual.
     """
-    names = _maps_of_bytes(type_)
-    if not names or not isinstance(value, dict):
+    names, paths = _maps_of_bytes(type_), _TOLD_APART.get(type_.name, ())
+    if not (names or paths) or not isinstance(value, dict):
         return ()
-    return tuple(name for name in names if _differs(value.get(name), value.get(_STRINGS) or {}))
+    found = [name for name in names if _differs(value.get(name), value.get(_STRINGS) or {})]
+    found += [path for path in paths if _is_empty(value, path)]
+    return tuple(found)
+
+
+def _is_empty(value: Any, path: str) -> bool:
+    """Whether a client sent an empty list or map in a field."""
+    for name in path.split("."):
+        if not isinstance(value, dict):
+            return False
+        value = value.get(name)
+    return value == [] or value == {}
+
+
+def with_empty_fields(obj: JsonObject, unstored: Sequence[str]) -> JsonObject:
+    """The object with the empty fields that a client sent, those of `unstored`; the object itself if there are none.
+
+    Members on the way to such a field are copied. What a default has put there is replaced.
+    """
+    for path in unstored:
+        *holders, name = path.split(".")
+        if holders:
+            obj = holder = dict(obj)
+            for each in holders:
+                holder[each] = holder = dict(holder.get(each) or {})
+            holder[name] = {} if path in _MAPS else []
+    return obj
 
 
 @compiled

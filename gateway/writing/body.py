@@ -41,7 +41,7 @@ class Sent(NamedTuple):
 
     obj: JsonObject
     size: int  # of the body in bytes
-    unstored: Sequence[str] = ()  # members that are not stored as they were sent: empty maps, null bytes
+    unstored: Sequence[str] = ()  # members and paths that are not stored as they were sent: see empty_lists.unstored
     specification: Specification = ANY_SPECIFICATION  # of a new object
 
 

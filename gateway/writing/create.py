@@ -21,6 +21,7 @@ from gateway.writing.write import (
     Prepared,
     Write,
     Written,
+    as_admitted,
     encoded,
     invalid,
     judge,
@@ -98,7 +99,7 @@ async def prepare_new(write: Write, admitted: Admitted, obj: JsonObject) -> Prep
     """Fills in metadata, then runs the strategy's preparation, validation and validating admission. Raises
     StatusError.
     """
-    rights, size = write.endpoint.rights, admitted.size
+    rights, size, write = write.endpoint.rights, admitted.size, as_admitted(write, admitted.replaced)
     lacking = () if rights is None else await rights.errors(write.context, obj, None)
     context = await offloaded(size * write.endpoint.strategy.weight, _prepare_new, write, obj, lacking)
     charge = await validate(write, admitted, obj, None, context)
@@ -114,7 +115,7 @@ def _prepare_new(write: Write, obj: JsonObject, lacking: Sequence[FieldError]) -
     context = context.prepared(obj)
     wrong = _metadata_errors(write, meta)
     judged = context.with_metadata_errors(wrong)
-    errors = judge(write, lambda: strategy.validate(obj, judged))
+    errors = judge(write, lambda: strategy.validate(judged.as_sent(obj), judged))
     told = [*lacking, *([] if errors and strategy.metadata_last else wrong), *errors]
     if told := judged_beside(write, told, obj, None):
         raise invalid(write, told, obj)

@@ -25,7 +25,7 @@ class Made(NamedTuple):
 
     obj: JsonObject
     kept: Kept | None = None  # the members that it shares with the present object
-    unstored: Sequence[str] = ()  # members that are not stored as they were sent: empty maps, null bytes
+    unstored: Sequence[str] = ()  # members and paths that are not stored as they were sent: see empty_lists.unstored
     warnings: Sequence[str] = ()
     withdrawn: bool = False  # the writer wants no update after all, so that nothing is judged; only for own writers
 

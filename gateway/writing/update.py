@@ -32,6 +32,7 @@ from gateway.writing.write import (
     Prepared,
     Write,
     Written,
+    as_admitted,
     encoded,
     invalid,
     judge,
@@ -274,7 +275,7 @@ async def prepare_update(
 
     Raises StatusError, and Touched if a member that is shared with the old object was changed in place.
     """
-    rights, size = write.endpoint.rights, admitted.size
+    rights, size, write = write.endpoint.rights, admitted.size, as_admitted(write, admitted.replaced)
     lacking = () if rights is None else await rights.errors(write.context, obj, old)
     await offloaded(size * write.endpoint.strategy.weight, _prepare_update, write, obj, old, lacking)
     if kept is not None:
@@ -301,7 +302,7 @@ def _prepare_update(write: Write, obj: JsonObject, old: JsonObject, lacking: Seq
         checked=not errors,
     )
     judged = context.with_metadata_errors(errors)
-    found = judge(write, lambda: strategy.validate_update(obj, old, judged))
+    found = judge(write, lambda: strategy.validate_update(judged.as_sent(obj), old, judged))
     if not strategy.signs:
         errors = [*lacking, *errors, *found]
     else:

@@ -155,6 +155,15 @@ def begin(
     return Write(endpoint, context, size, None, audit.annotate, audit.patched, facet)
 
 
+def as_admitted(write: Write, replaced: bool) -> Write:
+    """The Write after mutating admission. Of an object that a plug-in has `replaced`, nothing is known to be unstored:
+    as in Go, it was decoded again.
+    """
+    if not (replaced and write.context.unstored):
+        return write
+    return write._replace(context=write.context._replace(unstored=()))
+
+
 _STRICT = WriteOptions(validation="Strict")
 
 

@@ -249,7 +249,7 @@ def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> 
             condition["observedGeneration"] = generation
     if context.enabled("PodStatusRevised"):
         for key in _OF_CLAIMS:
-            if key not in status:
+            if key not in status and f"status.{key}" not in context.unstored:
                 keep(status, before, key)
     drop_disabled_status_fields(status, before)
 

@@ -42,7 +42,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
         return found
     if (len(before), len(new)) == (1, 2):
         return found + _validate_cidrs(new)
-    return [invalid("spec.cidrs", new or None, IMMUTABLE)]
+    return [invalid("spec.cidrs", obj.get("spec", {}).get("cidrs"), IMMUTABLE)]
 
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:

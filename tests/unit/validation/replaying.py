@@ -25,6 +25,7 @@ from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from gateway.schema.catalog import serving
 from gateway.schema.decode import DecodeReport
+from gateway.schema.empty_lists import unstored
 from gateway.validation.declared_rules import errors_beside
 from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
@@ -59,7 +60,9 @@ def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | N
     name, namespace = (old or sent)["metadata"].get("name", ""), "default" if resource.namespaced else ""
     request = RequestInfo("create" if old is None else "update", "", subresource=subresource)
     context = WriteContext(Attributes(User("admin"), request), resource, namespace, name, now=NOW)
-    context = context._replace(release=release_of(minor=minor))
+    context = context._replace(
+        release=release_of(minor=minor), unstored=unstored(resource.model_version.type, sent)
+    )
     errors = _created(obj, context) if stored is None else _updated(obj, stored, context)
     enabled, once = release_of(minor=minor).gates.enabled, resource.strategy.tells_once
     errors = [error.as_told(enabled) for error in errors]
@@ -89,7 +92,7 @@ def _created(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     wrong = validate_object_meta(
         meta, resource.namespaced, strategy.validate_name, standard_finalizers=strategy.standard_finalizers
     )
-    errors = strategy.validate(obj, context.with_metadata_errors(wrong))
+    errors = strategy.validate(context.as_sent(obj), context.with_metadata_errors(wrong))
     return _beside(resource, errors if errors and strategy.metadata_last else wrong + errors, obj, None)
 
 
@@ -108,7 +111,7 @@ def _updated(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[Fi
     errors += validate_object_meta_update(
         meta, old_meta, built_in=strategy.rechecks_metadata, standard_finalizers=strategy.standard_finalizers
     )
-    found = strategy.validate_update(obj, old, context.with_metadata_errors(errors))
+    found = strategy.validate_update(context.as_sent(obj), old, context.with_metadata_errors(errors))
     return _beside(resource, errors + found, obj, old)
 
 
