@@ -169,13 +169,16 @@ def _resolved(said: Mapping[str, bool], minor: str, binary: str, compatible: str
     for name, stage in GROUPS.items():
         if name in said:
             on = {each.name: said[name] for each in gates.values() if each.stage is stage} | on
-    wrong = wrong or _lacking(gates, on) or [f"{each}: {_UNSERVED}" for each in unserved(gates, on)]
+    wrong = wrong or _lacking(gates, on) or list(map(_refusal, unserved(gates, on)))
     if wrong:
         raise InvalidGates(wrong[0] if len(wrong) == 1 else f"[{', '.join(wrong)}]")
     return on
 
 
-_UNSERVED = "this server has what kube-apiserver does by default, and nothing else; leave the gate out"
+def _refusal(setting: str) -> str:
+    """The error of NAME=VALUE, a value that this server does not serve."""
+    has = "does not have" if setting.endswith("=true") else "always has"
+    return f"{setting}: this server {has} this feature; leave the gate out"
 
 
 def _lacking(gates: Mapping[str, Gate], on: Mapping[str, bool]) -> list[str]:

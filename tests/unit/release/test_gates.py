@@ -61,8 +61,24 @@ def test_what_has_no_gate_in_a_minor_is_there_if_it_was_locked_before_and_not_if
         ),
         (
             {"StorageVersionAPI": True},
-            "StorageVersionAPI=true: this server has what kube-apiserver does by default, and nothing else; "
-            "leave the gate out",
+            "StorageVersionAPI=true: this server does not have this feature; leave the gate out",
+        ),
+        (
+            {"DRAConsumableCapacity": False},
+            "DRAConsumableCapacity=false: this server always has this feature; leave the gate out",
+        ),
+        *(
+            ({name: True}, f"{name}=true: this server does not have this feature; leave the gate out")
+            for name in (
+                "CSIVolumeHealth",
+                "DRADerivedAttributes",
+                "DRAListTypeAttributes",
+                "DRANodeAllocatableResources",
+            )
+        ),
+        (
+            {"DRAPartitionableDevicesType": True, "DRAResourcePoolStatus": True},
+            "DRAPartitionableDevicesType=true: this server does not have this feature; leave the gate out",
         ),
     ],
 )
