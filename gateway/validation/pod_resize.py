@@ -13,11 +13,13 @@ _RESIZABLE = ("cpu", "memory")
 _ONLY = "only cpu and memory resources are mutable"
 
 
-def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldError], claims_stay: bool) -> None:
+def validate_pod_resize(
+    new: JsonObject, old: JsonObject, errors: list[FieldError], *, claims_stay: bool, own_if_set: bool
+) -> None:
     """Adds the errors of a resize to `errors`, which has those of the new pod itself. `new` and `old` are pods.
 
     `claims_stay` is whether a container has to keep its claims; otherwise a resize fails where it has some.
-    For a static pod or a Windows pod, a single error replaces all others.
+    `own_if_set` is that of `qos_class`. For a static pod or a Windows pod, a single error replaces all others.
     """
     if MIRROR_ANNOTATION in ((old.get("metadata") or {}).get("annotations") or {}):
         errors[:] = [forbidden("[]", "static pods cannot be resized")]
@@ -26,8 +28,8 @@ def validate_pod_resize(new: JsonObject, old: JsonObject, errors: list[FieldErro
     if (before.get("os") or {}).get("name") == "windows":
         errors[:] = [forbidden("[]", "windows pods cannot be resized")]
         return
-    old_class = (old.get("status") or {}).get("qosClass") or qos_class(before)
-    if old_class != qos_class(spec):
+    old_class = (old.get("status") or {}).get("qosClass") or qos_class(before, own_if_set=own_if_set)
+    if old_class != qos_class(spec, own_if_set=own_if_set):
         shown = (new.get("status") or {}).get("qosClass", "")
         errors.append(invalid("spec", shown, "Pod QOS Class may not change as a result of resizing"))
     if not _is_supported(old):

@@ -338,7 +338,8 @@ def _resized(new: list[JsonObject], old: list[JsonObject]) -> list[JsonObject]:
 
 def _validate_resize(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors = _updated(pod, old, _options(old, context))
-    validate_pod_resize(pod, old, errors, claims_stay=context.enabled("PodRulesRevised"))
+    revised, own_if_set = map(context.enabled, ("PodRulesRevised", "PodLevelResourcesFixKubeletQOSClass"))
+    validate_pod_resize(pod, old, errors, claims_stay=revised, own_if_set=own_if_set)
     return errors
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gateway.jsontypes import JsonObject
+from gateway.validation.field import FieldError
+from gateway.validation.pod_resize import validate_pod_resize
 from gateway.validation.qos import qos_class
 
 FULL: JsonObject = {"cpu": "1", "memory": "1Gi"}
@@ -46,3 +48,12 @@ def test_a_pod_s_own_resources_count_only_if_they_name_one_from_1_37_on(
 ) -> None:
     spec: JsonObject = {"resources": own, "containers": [{"resources": GUARANTEED}]}
     assert (qos_class(spec), qos_class(spec, own_if_set=True)) == (before, after)
+
+
+def test_a_resize_keeps_the_class_that_the_pod_has_by_the_rules_of_its_release() -> None:
+    spec: JsonObject = {"resources": {}, "containers": [{"name": "c", "resources": GUARANTEED}]}
+    pod: JsonObject = {"spec": spec, "status": {"qosClass": "Guaranteed"}}
+    for own_if_set, errors in ((True, 0), (False, 1)):
+        found: list[FieldError] = []
+        validate_pod_resize(pod, pod, found, claims_stay=True, own_if_set=own_if_set)
+        assert len(found) == errors
