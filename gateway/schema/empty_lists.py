@@ -112,7 +112,7 @@ def _is_empty(value: Any, path: str) -> bool:
         if not isinstance(value, dict):
             return False
         value = value.get(name)
-    return value == [] or value == {}
+    return isinstance(value, list | dict) and not value
 
 
 def with_empty_fields(obj: JsonObject, unstored: Sequence[str]) -> JsonObject:
