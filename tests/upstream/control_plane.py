@@ -1,7 +1,7 @@
 """Runs kube-controller-manager and kube-scheduler against a server and reads what they log.
 
     python -m tests.upstream control_plane [--minutes 10] [--server gateway | --server PATH-OF-KUBE-APISERVER]
-        [--logs DIR]
+        [--kubernetes-version 1.37] [--logs DIR]
     python -m tests.upstream control_plane --compare DIR OTHER-DIR
 
 Both programs are taken from --programs or PATH, or built with Go from Kubernetes' published modules, and kept in the
@@ -22,8 +22,10 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
+from tests.upstream import PEER
 from tests.upstream.controlplane.kubelet import Kubelet
 from tests.upstream.controlplane.programs import program
 from tests.upstream.controlplane.server import Server, gateway, kube_apiserver
@@ -40,6 +42,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--server", default="gateway")
+    parser.add_argument("--kubernetes-version", default=PEER, help="the minor that the gateway serves")
     parser.add_argument("--programs", type=Path, help="where kube-controller-manager and kube-scheduler are")
     parser.add_argument("--logs", type=Path, default=None)
     parser.add_argument("--compare", type=Path, nargs=2, metavar="DIR")
@@ -49,7 +52,10 @@ def main(words: Sequence[str]) -> int:
     logs = options.logs or Path(tempfile.mkdtemp(prefix="control-plane-"))
     logs.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        start = gateway if options.server == "gateway" else kube_apiserver(Path(options.server))
+        version = options.kubernetes_version
+        start = (
+            partial(gateway, version=version) if options.server == "gateway" else kube_apiserver(Path(options.server))
+        )
         server = stack.enter_context(start(logs))
         bound = run(server, logs, options.minutes * 60, options.programs)
     found = complaints(logs)

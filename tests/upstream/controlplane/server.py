@@ -58,11 +58,11 @@ class Server:
 
 
 @contextmanager
-def gateway(logs: Path) -> Iterator[Server]:
-    """The gateway as it is, all its controllers included, but for those that it leaves to the programs."""
+def gateway(logs: Path, version: str = PEER) -> Iterator[Server]:
+    """The gateway of a minor as it is, all its controllers included, but for those that it leaves to the programs."""
     keys = _keys(logs)
     flags = (f"--service-account-signing-key-file={keys}", f"--service-account-key-file={keys}")
-    with api_server(*flags, version=PEER) as running:
+    with api_server(*flags, version=version) as running:
         tokens = {f"system:{name}": user(running, f"system:{name}").token for name in PROGRAMS}
         yield Server(running.url, running.token, _flags(logs, running.url, tokens), running.pid)
 
