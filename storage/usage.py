@@ -6,6 +6,7 @@ A write that is under way is counted from `reserve` on, so that many writes at o
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from storage.cache import ResourceCache
 from storage.entry import Change, ChangeType
@@ -28,7 +29,7 @@ class _Share:
             objects, size = len(self._cache), sum(each.size for each in self._cache.all_entries())
             self._add(objects - self.objects, size - self.bytes)
             return
-        self._usage.release(change.entry.key)
+        self._usage.told(change.entry.key)
         before = 0 if change.previous is None else change.previous.size
         match change.type:
             case ChangeType.ADDED:
@@ -45,13 +46,22 @@ class _Share:
         self._usage.bytes += size
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservation:
+    """What a write of a key that is under way adds."""
+
+    key: bytes
+    objects: int
+    bytes: int
+
+
 class Usage:
     """The objects of some caches, with those that are being written."""
 
     def __init__(self) -> None:
         self.objects = self.bytes = 0
         self._shares: dict[bytes, _Share] = {}
-        self._reserved: dict[bytes, tuple[int, int]] = {}
+        self._reserved: dict[bytes, list[Reservation]] = {}  # by key, the oldest first
 
     def follow(self, cache: ResourceCache) -> None:
         """Counts a cache, in place of the former one of its prefix."""
@@ -66,16 +76,28 @@ class Usage:
             self.objects -= share.objects
             self.bytes -= share.bytes
 
-    def reserve(self, key: bytes, objects: int, size: int) -> None:
-        """Counts a write of a key, until a cache has it or until `release`."""
-        self.release(key)
-        self._reserved[key] = objects, size
+    def reserve(self, key: bytes, objects: int, size: int) -> Reservation:
+        """Counts a write of a key, until a cache has it or until `release`. Each write of a key is counted by itself."""
+        made = Reservation(key, objects, size)
+        self._reserved.setdefault(key, []).append(made)
         self.objects += objects
         self.bytes += size
+        return made
 
-    def release(self, key: bytes) -> None:
-        """Ends `reserve`; does nothing if it has ended."""
+    def told(self, key: bytes) -> None:
+        """Ends one reservation of a key, of which a cache has a change: the oldest one. If another write made the change,
+        that one fails, as its version is no longer the present one.
+        """
         if key in self._reserved:
-            objects, size = self._reserved.pop(key)
-            self.objects -= objects
-            self.bytes -= size
+            self.release(self._reserved[key][0])
+
+    def release(self, made: Reservation) -> None:
+        """Ends a reservation; does nothing if it has ended."""
+        waiting = self._reserved.get(made.key, [])
+        if made not in waiting:
+            return
+        waiting.remove(made)
+        if not waiting:
+            del self._reserved[made.key]
+        self.objects -= made.objects
+        self.bytes -= made.bytes

@@ -45,8 +45,9 @@ async def is_made(client: EtcdClient, root: bytes) -> bool:
     return await client.get(root + MADE) is not None
 
 
-async def default_objects(scratch: Awake, leading: Leading) -> ClusterTemplate:
-    """Makes the objects in a scratch control plane, and removes them. Raises Fenced, StorageError, OSError.
+async def default_objects(scratch: Awake, leading: Leading) -> tuple[ClusterTemplate, bool]:
+    """Makes the objects in a scratch control plane, and removes them. Returns them, and whether all default roles are
+    among them. Raises Fenced, StorageError, OSError.
 
     A key says that they are this process's: a former leader, or the next one, may do the same at the same time.
     """
@@ -61,7 +62,7 @@ async def default_objects(scratch: Awake, leading: Leading) -> ClusterTemplate:
         own = maker.revision
         await scratch.begin()
         await bootstrap(endpoints)
-        await bootstrap_roles(endpoints)
+        has_roles = await bootstrap_roles(endpoints)
         await BootstrapObjects(endpoints).create_missing([binding()])
         scratch.lead(leading.fence)
         with suppress(TimeoutError):  # then each control plane's own controllers make what is missing
@@ -76,7 +77,7 @@ async def default_objects(scratch: Awake, leading: Leading) -> ClusterTemplate:
         kept = await client.get(root + _MAKER)
         if kept is None or kept.mod_revision != own:
             raise StorageError("another process has removed some of the objects of control planes")
-        return template
+        return template, has_roles
     finally:
         await scratch.end()
         if own:

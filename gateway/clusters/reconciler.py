@@ -66,7 +66,7 @@ class Reconciler:
         self._queue: WorkQueue[str] = WorkQueue("control_planes", max_delay=60.0)
         self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
         self._leading = Leading(table.common.client, Fence(b"", lambda _: False))  # until it leads
-        self._template: ClusterTemplate | None = None
+        self._template: tuple[ClusterTemplate, str] | None = None  # with the digest of its default roles, if it has all
         self._making, self._copying = asyncio.Lock(), asyncio.Lock()
 
     async def lead(self, fence: Fence) -> None:
@@ -156,9 +156,10 @@ class Reconciler:
         async with self._making:
             if self._template is None:
                 leading = self._leading
-                self._template = await default_objects(self._table.scratch(SCRATCH, leading.fence), leading)
-                self._root.feed.passed(await self._table.templates.keep(leading, self._template))
-            return self._template, self._table.roles.digest
+                made, has_roles = await default_objects(self._table.scratch(SCRATCH, leading.fence), leading)
+                self._root.feed.passed(await self._table.templates.keep(leading, made))
+                self._template = made, self._table.roles.digest if has_roles else ""
+            return self._template
 
     async def _end(self, of: ClusterDefinition) -> None:
         if not of.is_finalized:

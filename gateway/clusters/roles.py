@@ -37,7 +37,9 @@ class DefaultRoles:
         return sha256(dumps([each.content for each in default_roles(self._release)])).hexdigest()[:16]
 
     async def complete(self, endpoints: EndpointTable, database: Database) -> None:
-        """Creates the missing roles, and completes the others. If etcd fails it is tried when it is loaded again."""
+        """Creates the missing roles, and completes the others. If etcd fails, or a policy of the control plane refuses
+        one, it is tried when it is loaded again.
+        """
         if _made_with(database) == self.digest:
             return
         value = self.digest.encode()
@@ -46,8 +48,7 @@ class DefaultRoles:
             return KEEP if current is not None and current.value == value else Put(value)
 
         try:
-            if await known(database) != self.digest:
-                await bootstrap_roles(endpoints)
+            if await known(database) != self.digest and await bootstrap_roles(endpoints):
                 await change(database.store, database.cache.root + _KEY, written)
         except StorageError as error:
             logger.warning("default roles of a control plane could not be completed: %s", error)

@@ -78,12 +78,16 @@ async def _tell_of_access(endpoints: EndpointTable, objects: BootstrapObjects) -
             await objects.complete(each, with_authentication)
 
 
-async def bootstrap_roles(endpoints: EndpointTable) -> None:
-    """Creates the missing default roles and bindings, and completes the present ones. Raises StorageError."""
+async def bootstrap_roles(endpoints: EndpointTable) -> bool:
+    """Creates the missing default roles and bindings, and completes the present ones. Returns whether none was refused.
+
+    Raises StorageError.
+    """
     objects, roles = BootstrapObjects(endpoints), list(default_roles(endpoints.registry.release))
     await objects.create_missing(roles)
     for each in roles:
         await objects.complete(each, completed)
+    return not objects.refused
 
 
 async def keep_bootstrapped(endpoints: EndpointTable, stopping: asyncio.Event, furnished: asyncio.Event) -> None:
@@ -117,6 +121,11 @@ class BootstrapObjects:
         self._network = service_network(settings.service_cluster_ip_range, settings.secure_port)
         self._own = list(advertised_endpoints(self._address, settings.secure_port))
         self._refused: set[tuple[str, str, str, str]] = set()
+
+    @property
+    def refused(self) -> bool:
+        """Whether the last write of any of them was refused."""
+        return bool(self._refused)
 
     async def create_needed(self) -> None:
         """Creates the objects without which a cluster does not work. Raises StorageError."""

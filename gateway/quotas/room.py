@@ -61,8 +61,8 @@ class Roomy:
         usage = self._room.usage
         if usage is None:
             return await (write(()) if self._inner is None else self._inner.carried(write))
-        usage.reserve(self._key, self._objects, max(0, self._growth))
+        reserved = usage.reserve(self._key, self._objects, max(0, self._growth))
         try:
             return await (write(()) if self._inner is None else self._inner.carried(write))
         finally:
-            usage.release(self._key)
+            usage.release(reserved)

@@ -48,7 +48,8 @@ class _Cache(list[Any]):
 
 @pytest.fixture(autouse=True)
 def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing(*_: object) -> None: ...
+    async def nothing(*_: object) -> bool:
+        return True
 
     for name in ("bootstrap", "bootstrap_roles", "_controlled"):
         monkeypatch.setattr(default_objects_module, name, nothing)
@@ -57,7 +58,11 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def made(client: EtcdClient, root: bytes, meanwhile: Any) -> ClusterTemplate:
-    return await default_objects(cast(Any, _Scratch(client, root, meanwhile)), await leading(client, root))
+    template, has_roles = await default_objects(
+        cast(Any, _Scratch(client, root, meanwhile)), await leading(client, root)
+    )
+    assert has_roles
+    return template
 
 
 async def leading(client: EtcdClient, root: bytes) -> Leading:

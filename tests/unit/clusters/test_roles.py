@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.clusters import roles
 from gateway.clusters.roles import DefaultRoles
 from gateway.release.release import release_of
 from storage.errors import Unavailable
@@ -21,3 +22,26 @@ async def test_a_failure_is_told(caplog: pytest.LogCaptureFixture) -> None:
     assert [record.getMessage() for record in caplog.records] == [
         "default roles of a control plane could not be completed: it is away"
     ]
+
+
+async def test_a_refused_role_is_tried_again_when_it_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    written, accepted = list[bytes](), False
+
+    async def get(key: bytes) -> None:
+        return None
+
+    async def bootstrap_roles(endpoints: Any) -> bool:
+        return accepted
+
+    async def change(store: Any, key: bytes, make: Any) -> None:
+        written.append(key)
+
+    monkeypatch.setattr(roles, "bootstrap_roles", bootstrap_roles)
+    monkeypatch.setattr(roles, "change", change)
+    database = SimpleNamespace(cache=SimpleNamespace(root=b"/clusters/uid/"), store=SimpleNamespace(get=get))
+    tried = DefaultRoles(release_of())
+    await tried.complete(cast(Any, None), cast(Any, database))
+    assert not written
+    accepted = True
+    await tried.complete(cast(Any, None), cast(Any, database))
+    assert written == [b"/clusters/uid/apiserver-gateway/roles"]

@@ -59,8 +59,25 @@ def test_a_write_under_way_counts_once() -> None:
     cache = part()
     pods = cache.register(replace(SPEC, prefix=cache.root + b"pods/"))
     usage, key = cache.usage(), pods.spec.prefix + b"n/a"
-    usage.reserve(key, 1, 100)
+    reserved = usage.reserve(key, 1, 100)
     assert (usage.objects, usage.bytes) == (1, 100)
     pods.put(key, canonical("a"), 1)
-    usage.release(key)
+    usage.release(reserved)
+    assert (usage.objects, usage.bytes) == counted(cache)
+
+
+def test_two_writes_of_one_key_are_counted_by_themselves() -> None:
+    cache = part()
+    pods = cache.register(replace(SPEC, prefix=cache.root + b"pods/"))
+    usage, key = cache.usage(), pods.spec.prefix + b"n/a"
+    first, second = usage.reserve(key, 1, 100), usage.reserve(key, 1, 10)
+    assert (usage.objects, usage.bytes) == (2, 110)
+    usage.release(second)  # refused by etcd: the other one is still under way
+    assert (usage.objects, usage.bytes) == (1, 100)
+    third = usage.reserve(key, 0, 7)
+    pods.put(key, canonical("a"), 1)
+    assert usage.bytes == counted(cache)[1] + 7
+    for each in (first, third):
+        usage.release(each)
+        usage.release(each)
     assert (usage.objects, usage.bytes) == counted(cache)
