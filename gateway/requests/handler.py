@@ -20,8 +20,9 @@ from gateway.http.compression import compressed
 from gateway.http.exchange import ClientDisconnected, Request, Response
 from gateway.http.messages import RESET, REST, WHOLE
 from gateway.http.send import Send, audit_id, go_on, send_response
+from gateway.http.status import StatusError
 from gateway.requests import measures
-from gateway.requests.context import ANSWERED, Receive, RequestContext, Scope, Stage, Steps
+from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Scope, Stage, Steps
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import internal_error, request_uri
@@ -34,6 +35,7 @@ from storage.errors import AwaitedObject
 from storage.instruments.trace import current
 
 if TYPE_CHECKING:
+    from gateway.audit.audit import Audit
     from gateway.requests.unread import Unread
 
 TOLD = 3  # from this --v on, each request is logged
@@ -118,6 +120,14 @@ class Handler:
                 if context.record is not None:
                     await context.record.end()
 
+    def _heard(self, audit: Audit, context: RequestContext) -> Outcome:
+        """Reads the request info. A request that this refuses is recorded here: it does not come to the stage audit."""
+        try:
+            return self._read_info(context)
+        except StatusError:
+            context.record = audit.record(context.request, None, context.scope, context)
+            raise
+
     async def _answer(self, context: RequestContext) -> Response:
         """The answer; an exception becomes an error answer. Raises ClientDisconnected if the client is gone."""
         request = context.request
@@ -125,7 +135,7 @@ class Handler:
             if self._recall(context):
                 outcome, steps = None, self._gets if request.method == "GET" else self._known
             else:
-                outcome = self._read_info(context)
+                outcome = self._read_info(context) if self._audit is None else self._heard(self._audit, context)
                 steps = self._found if outcome is None and request.info.is_resource else self._all
             if outcome is None:
                 try:

@@ -358,3 +358,10 @@ def test_events_levels_and_rejections_are_counted(world: World) -> None:
     assert count('apiserver_audit_level_total{level="RequestResponse"}') == before[1] + 1
     assert count("apiserver_audit_event_total") >= before[0] + 2
     assert "\napiserver_audit_requests_rejected_total 0\n" in ask(world.server, "GET", "/metrics").body.decode()
+
+
+def test_a_request_with_a_malformed_timeout_is_recorded(world: World) -> None:
+    """Nobody has authenticated it yet, so its one event has no user, as in kube-apiserver."""
+    assert world.ask("GET", "/api/v1/nodes?timeout=abc", "timeout").status == 400
+    (event,) = world.events("timeout")
+    assert (event["stage"], event["user"], event["responseStatus"]["code"]) == ("ResponseStarted", {}, 400)
