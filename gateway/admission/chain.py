@@ -4,9 +4,9 @@ A plug-in says once which resources and operations it handles. The chain of a re
 plug-in costs nothing on other resources (page "Admission Control in Kubernetes").
 
 Policies, webhooks and quotas are plug-ins too, at the end of the list (`plugins.PLUGINS`). Their view of the cluster
-is made once per process and passed in `PluginParts`. A webhook or policy that changes the object sets
-`admission.reinvoke`. Then the whole mutating half runs a second time, with `admission.reinvoked` set. In that run only
-the webhooks and policies with the reinvocationPolicy IfNeeded are called.
+is made once per process and passed in `PluginParts`. A webhook or policy that changes the object returns a record with
+`reinvoke`. Then the whole mutating half runs a second time, with `reinvoked`. In that run only the
+webhooks and policies with the reinvocationPolicy IfNeeded are called.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Protocol
 from gateway.access.authorization import Authorizer
 from gateway.admission.metrics import ADMIT, VALIDATE, AdmissionHalf, Idle, timed
 from gateway.admission.policies.policies import Policies
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
@@ -30,8 +30,8 @@ from gateway.kinds.resource import Resource
 from gateway.quotas.charges import Charges
 from gateway.release.release import Release, release_of
 
-Review = Callable[[Admission], Awaitable[None] | None]
-"""Reviews one admission. Returns None when it is done, or an awaitable if it needs I/O or a long computation.
+Review = Callable[[Admission], Found]
+"""Reviews one admission. Returns None when it is done, or the record that follows; or an awaitable of either.
 
 Raises StatusError, usually 403, to refuse the write; so may the awaitable. Most reviews do nothing for most writes, and
 then need no coroutine.
@@ -41,7 +41,7 @@ then need no coroutine.
 class _LookingUp(Protocol):
     """A review that reads other objects."""
 
-    def __call__(self, admission: Admission, /, objects: Objects) -> Awaitable[None] | None: ...
+    def __call__(self, admission: Admission, /, objects: Objects) -> Found: ...
 
 
 ByKind = Callable[[str, str, str], Resource | None]
@@ -128,12 +128,15 @@ class AdmissionChain:
     mutating: dict[Operation, AdmissionHalf]
     validating: dict[Operation, AdmissionHalf]
 
-    def mutate(self, admission: Admission) -> Awaitable[None]:
-        """Runs the mutating half, and a second time if a plug-in sets `reinvoke`. Raises the first refusal."""
+    def mutate(self, admission: Admission) -> Awaitable[Admission]:
+        """Runs the mutating half, and a second time if a plug-in asks for it. Returns the last record.
+
+        Raises the first refusal.
+        """
         return self.mutating[admission.operation].run(admission)
 
-    def validate(self, admission: Admission) -> Awaitable[None]:
-        """Runs the validating half; raises the first refusal."""
+    def validate(self, admission: Admission) -> Awaitable[Admission]:
+        """Runs the validating half. Returns the last record; raises the first refusal."""
         return self.validating[admission.operation].run(admission)
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Protocol
 
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.kinds.attributes import Operation
 from storage.instruments import Histogram, histogram
 
 ADMIT, VALIDATE = "admit", "validate"
-Look = Callable[[Admission], Awaitable[None] | None]
+Look = Callable[[Admission], Found]
 _BUCKETS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5)
 _STEPS = histogram(
     "apiserver_admission_step_admission_duration_seconds",
@@ -68,8 +68,9 @@ class AdmissionHalf:
         self._passed = _STEPS.labels(*self._labels, "false")
         self._steps: tuple[_Step, ...] | None = None  # made at the first run
 
-    async def run(self, admission: Admission) -> None:
-        """Runs the reviews in their order, and all of them once more if one sets `reinvoke`. Raises the first refusal.
+    async def run(self, admission: Admission) -> Admission:
+        """Runs the reviews in their order, each on the record that the one before has returned; all of them once more
+        if one asks for that (`reinvoke`). Returns the last record. Raises the first refusal.
 
         Only awaited reviews are timed; the others are counted in the lowest bucket.
         """
@@ -78,18 +79,22 @@ class AdmissionHalf:
         try:
             while True:
                 for look, idle, accepted, counts, each in steps:  # noqa: B007 - of the refusal
-                    waiting = look(admission) if idle is None or not idle.idle else None
-                    if waiting is None:
+                    found = look(admission) if idle is None or not idle.idle else None
+                    if found is None:
                         counts[0] += 1
+                        continue
+                    if isinstance(found, Admission):
+                        counts[0] += 1
+                        admission = found
                         continue
                     began = perf_counter()
                     step = step or began
-                    await waiting
+                    admission = await found or admission
                     accepted.observe(perf_counter() - began)
                     began = 0.0
                 if not admission.reinvoke or admission.reinvoked:
                     break
-                admission.reinvoked = True
+                admission = admission.second_run()
         except Exception:
             if each is not None:
                 each.refused(_since(began))
@@ -99,6 +104,7 @@ class AdmissionHalf:
             self._passed.observe(_since(step))
         else:
             self._passed.counts[0] += 1
+        return admission
 
     def _begin(self) -> tuple[_Step, ...]:
         found = [(each, each.begin()) for each in self.looks]

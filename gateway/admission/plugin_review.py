@@ -7,12 +7,12 @@ from typing import TypeVar
 
 from gateway.admission.chain import PluginParts, Review
 from gateway.admission.matcher import Candidate, InForce
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.validation.admission_rules import EXEMPT
 
 H = TypeVar("H")
 
-Ask = Callable[[PluginParts, Admission, Sequence[Candidate[H]]], Awaitable[None]]
+Ask = Callable[[PluginParts, Admission, Sequence[Candidate[H]]], Awaitable[Admission | None]]
 """Calls the webhooks, or evaluates the policies, whose rules match a write. Raises StatusError to refuse it."""
 
 
@@ -23,7 +23,7 @@ def asking(parts: PluginParts, in_force: InForce[H], imported: Callable[[], Ask[
     not called (`Reviews.idle`).
     """
 
-    def review(admission: Admission) -> Awaitable[None] | None:
+    def review(admission: Admission) -> Found:
         candidates = in_force.of(admission.resource, admission.operation)
         if not candidates and in_force.informed:
             return None
@@ -39,7 +39,7 @@ def but_of_reviews(parts: PluginParts, review: Review) -> Review:
     if not parts.release.gates.enabled("ExcludeAdmissionWebhookVirtualResources"):
         return review
 
-    def others(admission: Admission) -> Awaitable[None] | None:
+    def others(admission: Admission) -> Found:
         resource = admission.resource
         return None if (resource.group, resource.resource) in EXEMPT else review(admission)
 

@@ -1,23 +1,22 @@
 """The record of one admission, as apiserver's `admission.Attributes`.
 
-Each attempt of a write has one record for each half of admission. So has an eviction, and the deletion that it makes.
-Plug-ins, policies, webhooks and quotas see this and nothing else of a request.
+Each attempt of a write begins with one record for each half of admission. So does an eviction, and the deletion that it
+makes. Plug-ins, policies, webhooks and quotas see this and nothing else of a request; they return the next record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Hashable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
+from gateway.kinds.resource import Resource
 from gateway.kinds.write_context import Once, WriteContext
 from storage.change import Charge
-
-if TYPE_CHECKING:
-    from gateway.kinds.resource import Resource
 
 
 class Versioned(NamedTuple):
@@ -39,78 +38,67 @@ def unrecorded(key: str, value: str, detail: bool) -> None:
     """The `Annotate` of a write without an audit record: does nothing."""
 
 
-class Admission:
-    """One admission: an operation on one object.
+class Admission(NamedTuple):
+    """One admission: an operation on one object, and what plug-ins have found so far. It never changes.
+
+    A plug-in that has found something returns the record that follows (`replacing`, `charged`, `keeping`); the chain
+    passes that to the next plug-in.
 
     `obj` is the new object: None for DELETE, the options object for CONNECT. `old` is the stored object: None for
     CREATE and CONNECT. Both have kind and apiVersion. Custom kinds, and subresources with a kind of their own (Scale,
     Eviction), are in the requested version. All others are in the storage version, as in-tree plug-ins expect.
-    `as_version` converts both to the requested version (that of `kind`) or to another one. A mutating plug-in changes
-    `obj` in place or assigns another object; no plug-in changes `old`. In the validating half `obj` is as it will be
-    stored.
+    `as_version` converts both to the requested version (that of `kind`) or to another one. A mutating in-tree plug-in
+    changes `obj` in place, since a copy for each would cost more than all of them; no plug-in changes `old`. In the
+    validating half `obj` is as it will be stored, and stays.
 
-    `name` is empty before a name is generated, and for the objects of a deletecollection. `namespace` is the
-    request's; in a request for one Namespace it is that Namespace's name.
+    `name` is empty before a name is generated, and for the objects of a deletecollection. `resource` is the admitted
+    one, which may not be the written one.
     """
 
-    __slots__ = (
-        "_annotate",
-        "_context",
-        "_make_options",
-        "_options",
-        "_versions",
-        "charge",
-        "name",
-        "namespace",
-        "obj",
-        "old",
-        "operation",
-        "reinvocations",
-        "reinvoke",
-        "reinvoked",
-        "replaced",
-        "resource",
-    )
-
-    def __init__(
-        self,
-        context: WriteContext,
-        operation: Operation,
-        obj: JsonObject | None,
-        old: JsonObject | None,
-        name: str | None = None,
-        *,
-        resource: Resource,
-        make_options: Callable[[], JsonObject | None] = _no_options,
-        annotate: Annotate = unrecorded,
-    ) -> None:
-        """`resource` is the admitted resource, which may not be the written one. `make_options` gives `options`.
-
-        `name` is that of the context unless given.
-        """
-        self._context, self._make_options, self._annotate = context, make_options, annotate
-        self._options: JsonObject | None = None
-        self._versions: dict[GroupVersion, Versioned] = {}
-        self.resource = resource
-        self.operation, self.obj, self.old = operation, obj, old
-        self.namespace, self.name = context.namespace, context.name if name is None else name
-        self.charge: Charge | None = None  # the quota charge, made in the transaction of the write
-        # `reinvoke`: set by a webhook or policy that has changed the object; the mutating half then runs once more.
-        # `reinvoked`: whether this is that second run. `reinvocations`: what a plug-in keeps of the first, by its name.
-        self.reinvoke = self.reinvoked = False
-        self.replaced = False  # whether a plug-in has replaced the object that was sent
-        self.reinvocations: dict[str, Any] = {}
+    context: WriteContext
+    operation: Operation
+    obj: JsonObject | None
+    old: JsonObject | None
+    name: str
+    resource: Resource
+    versions: dict[GroupVersion, Versioned]  # a cache, of `as_version` alone
+    make_options: Callable[[], JsonObject | None] = _no_options
+    audit: Annotate = unrecorded
+    reinvoke: bool = False  # a webhook or policy has changed the object: the mutating half runs once more
+    reinvoked: bool = False  # this is that second run
+    replaced: bool = False  # a plug-in has replaced the object that was sent
+    kept: Mapping[str, Any] = MappingProxyType({})  # what plug-ins keep of the first run for the second, by their names
+    charge: Charge | None = None  # the quota charge, made in the transaction of the write
 
     def validating(self, context: WriteContext, obj: JsonObject | None, old: JsonObject | None, name: str) -> Admission:
         """The record of the validating half, for the object as it will be stored."""
-        other = Admission.__new__(Admission)
-        other._context, other._make_options, other._annotate = context, self._make_options, self._annotate
-        other._options, other._versions = self._options, {}
-        other.resource, other.operation, other.obj, other.old = self.resource, self.operation, obj, old
-        other.namespace, other.name, other.charge = self.namespace, name, None
-        other.reinvoke, other.reinvoked, other.replaced = self.reinvoke, self.reinvoked, self.replaced
-        other.reinvocations = self.reinvocations
-        return other
+        return Admission(context, self.operation, obj, old, name, self.resource, {}, *self[7:])
+
+    async def replacing(self, obj: JsonObject) -> Admission:
+        """The record with a changed object of any version of the kind, converted to the version of `obj` so far.
+
+        Raises ConversionFailed.
+        """
+        assert self.obj is not None
+        obj = await self._converted(obj, GroupVersion.parse(self.obj["apiVersion"])) or obj
+        return self._replace(obj=obj, replaced=True, versions={})
+
+    def charged(self, charge: Charge) -> Admission:
+        """The record with a charge to quotas."""
+        return self._replace(charge=charge)
+
+    def keeping(self, plugin: str, kept: object, *, reinvoke: bool) -> Admission:
+        """The record with what a plug-in wants to know in its second run. With `reinvoke` there will be one."""
+        return self._replace(kept={**self.kept, plugin: kept}, reinvoke=self.reinvoke or reinvoke)
+
+    def second_run(self) -> Admission:
+        """The record of the second run. In-tree plug-ins will change the object, so it is converted again."""
+        return self._replace(reinvoked=True, versions={})
+
+    @property
+    def namespace(self) -> str:
+        """The request's namespace; in a request for one Namespace that Namespace's name."""
+        return self.context.namespace
 
     @property
     def kind(self) -> GroupVersionKind:
@@ -130,22 +118,22 @@ class Admission:
     @property
     def user(self) -> User:
         """The user of the request; the impersonated one where there is one."""
-        return self._context.user
+        return self.context.user
 
     @property
     def dry_run(self) -> bool:
         """Whether nothing is to be stored, sent or charged."""
-        return self._context.dry_run
+        return self.context.dry_run
 
     @property
     def now(self) -> str:
         """RFC 3339 time of the write, seconds."""
-        return self._context.now
+        return self.context.now
 
     @property
     def recurs(self) -> bool:
         """Whether the spec of the new object has come before."""
-        return self._context.specification.template is not None
+        return self.context.specification.template is not None
 
     @property
     def once(self) -> Once:
@@ -153,15 +141,15 @@ class Admission:
 
         It does not refer to the admission.
         """
-        return self._context.specification.once
+        return self.context.specification.once
 
     def has_passed(self, rule: Hashable) -> bool:
         """Whether the spec of the new object is known to pass a rule that depends on the spec alone."""
-        return self._context.specification.has_passed(rule)
+        return self.context.specification.has_passed(rule)
 
     def passes(self, rule: Hashable) -> None:
         """Records that the spec of the new object passes a rule."""
-        self._context.specification.passes(rule)
+        self.context.specification.passes(rule)
 
     @property
     def options(self) -> JsonObject | None:
@@ -169,18 +157,13 @@ class Admission:
 
         A patch and an apply have UpdateOptions, or CreateOptions if they create the object.
         """
-        if self._options is None:
-            self._options = self._make_options()
-        return self._options
+        return self.make_options()
 
     async def as_version(self, version: GroupVersion) -> Versioned:
-        """Both objects in another version of their kind. Callers must not change them. Raises ConversionFailed.
-
-        They are cached until `replace` or `forget_versions`.
-        """
-        found = self._versions.get(version)
+        """Both objects in another version of their kind. Callers must not change them. Raises ConversionFailed."""
+        found = self.versions.get(version)
         if found is None:
-            found = self._versions[version] = Versioned(
+            found = self.versions[version] = Versioned(
                 await self._converted(self.obj, version), await self._converted(self.old, version)
             )
         return found
@@ -188,16 +171,6 @@ class Admission:
     async def as_requested(self) -> Versioned:
         """Both objects in the requested version. Raises ConversionFailed."""
         return await self.as_version(self.kind.group_version)
-
-    async def replace(self, obj: JsonObject) -> None:
-        """Sets `obj` to a changed object of any version of the kind, converted to the version of `obj` so far.
-
-        Raises ConversionFailed.
-        """
-        assert self.obj is not None
-        obj = await self._converted(obj, GroupVersion.parse(self.obj["apiVersion"])) or obj
-        self.obj, self.replaced = obj, True
-        self.forget_versions()
 
     def is_converted(self, version: GroupVersion) -> bool:
         """Whether a conversion webhook converts objects of `version` to the version of `obj`."""
@@ -215,23 +188,38 @@ class Admission:
             return {**obj, "apiVersion": version.api_version}
         return model.convert(obj, GroupVersion.parse(obj["apiVersion"]), version)
 
-    def forget_versions(self) -> None:
-        """Drops the cached conversions. Call it after `obj` was changed in place."""
-        if self._versions:
-            self._versions = {}
-
     def warn(self, text: str) -> None:
         """Adds a Warning header to the answer, even if the request is refused."""
-        self._context.warn((text,))
+        self.context.warn((text,))
 
     def annotate(self, key: str, value: str, *, detail: bool = False) -> None:
         """Adds an annotation to the request's audit record, if there is one; the first value of a key stays.
 
         A `detail` is recorded only at the audit levels Request and RequestResponse.
         """
-        self._annotate(key, value, detail)
+        self.audit(key, value, detail)
 
     @property
     def deadline(self) -> float | None:
         """The time, by the event loop's clock, at which the client stops waiting; None without a timeout."""
-        return self._context.deadline
+        return self.context.deadline
+
+
+def record_of(
+    context: WriteContext,
+    operation: Operation,
+    obj: JsonObject | None,
+    old: JsonObject | None,
+    resource: Resource,
+    name: str,
+    make_options: Callable[[], JsonObject | None] = _no_options,
+    annotate: Annotate = unrecorded,
+) -> Admission:
+    """The record with which a mutating half begins. `make_options` makes `options`."""
+    return Admission(context, operation, obj, old, name, resource, {}, make_options, annotate)
+
+
+Found = Admission | Awaitable[Admission | None] | None
+"""What a plug-in returns: the record that follows, or None for the same one; or an awaitable of that, if it needs I/O
+or a long computation.
+"""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, record_of
 from gateway.apply.entries import read as read_managers
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, dumps
@@ -25,7 +25,7 @@ _INVALID_MANAGERS = (
 
 
 class Admitted(NamedTuple):
-    """What mutating admission leaves: the object (of a deletion: an empty one), and the record of what it did."""
+    """What mutating admission leaves: the object (of a deletion: an empty one), and the last record."""
 
     obj: JsonObject
     size: int  # that of the write in bytes; admission may have made the object larger
@@ -49,18 +49,18 @@ async def mutate(
     Raises the first refusal, a StatusError.
     """
     endpoint, size = _admitted_as(write), write.size
-    admission = Admission(
+    begun = record_of(
         write.context,
         operation,
         obj,
         old,
+        endpoint.resource,
         _name(write.context),
-        resource=endpoint.resource,
-        make_options=make_options or partial(_options, write.options, operation),
-        annotate=write.annotate,
+        make_options or partial(_options, write.options, operation),
+        write.annotate,
     )
     managed = None if obj is None else obj.get("metadata", {}).get("managedFields")
-    await endpoint.chain.mutate(admission)
+    admission = await endpoint.chain.mutate(begun)
     obj, guard = admission.obj, write.endpoint.guard
     if admission.replaced and obj is not None:
         _keep_managers(admission, obj, managed)
@@ -88,9 +88,8 @@ async def validate(
         if old is not None:
             before = facet.of(endpoint.served(old))
         endpoint, obj = facet.endpoint, facet.of(endpoint.served(obj))
-    admission = admitted.admission.validating(context, obj, before, _name(context))
-    await endpoint.chain.validate(admission)
-    return admission.charge
+    begun = admitted.admission.validating(context, obj, before, _name(context))
+    return (await endpoint.chain.validate(begun)).charge
 
 
 def asked_outside(write: Write, operation: Operation) -> bool:

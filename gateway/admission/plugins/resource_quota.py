@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
 from gateway.admission.chain import Plugin, PluginParts, PluginReviews
 from gateway.admission.configuration import Document, InvalidConfiguration, Leaf, of_kind
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.http.status import StatusError, forbidden
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
@@ -57,7 +57,7 @@ def configure(document: Document) -> tuple[Limited, ...]:
         raise InvalidConfiguration(str(error)) from None
 
 
-def _validate(charges: Charges, limited: tuple[Limited, ...], admission: Admission) -> Awaitable[None] | None:
+def _validate(charges: Charges, limited: tuple[Limited, ...], admission: Admission) -> Found:
     if not (limited or charges.concern(admission.namespace)):
         return None
     resource = admission.resource
@@ -75,10 +75,9 @@ async def _convert_and_charge(
     admission: Admission,
     evaluator: Evaluator,
     version: GroupVersion,
-) -> None:
-    waiting = _charge(charges, limited, admission, evaluator, *await admission.as_version(version))
-    if waiting is not None:
-        await waiting
+) -> Admission | None:
+    found = _charge(charges, limited, admission, evaluator, *await admission.as_version(version))
+    return found if found is None or isinstance(found, Admission) else await found
 
 
 def _charge(
@@ -88,8 +87,8 @@ def _charge(
     evaluator: Evaluator,
     obj: JsonObject | None,
     old: JsonObject | None,
-) -> Awaitable[None] | None:
-    """Has the write charged to quotas. Returns None if there is room for it at once, else what waits for room."""
+) -> Found:
+    """Has the write charged to quotas, at once if there is room, else by an awaitable that waits for room."""
     assert obj is not None
     write = _written(admission, obj, old)
     if not evaluator.handles(write):
@@ -101,14 +100,12 @@ def _charge(
     found = charges.has_room(charged)
     if found is None:
         return _wait_for_room(charges, charged, admission)
-    if found and not admission.dry_run:
-        admission.charge = Charging(charges, charged)
-    return None
+    return admission.charged(Charging(charges, charged)) if found and not admission.dry_run else None
 
 
-async def _wait_for_room(charges: Charges, charged: Charged, admission: Admission) -> None:
-    if await charges.admit(charged) and not admission.dry_run:
-        admission.charge = Charging(charges, charged)
+async def _wait_for_room(charges: Charges, charged: Charged, admission: Admission) -> Admission | None:
+    found = await charges.admit(charged)
+    return admission.charged(Charging(charges, charged)) if found and not admission.dry_run else None
 
 
 def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> EvaluatedWrite:
@@ -119,8 +116,8 @@ def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> E
 
 
 def _refusal_of(admission: Admission) -> Callable[[Exception], StatusError]:
-    """Returns a function that makes the client's error from a refusal. It holds no reference to the admission, which
-    has one to the charge and so to this function.
+    """Returns a function that makes the client's error from a refusal. It holds no reference to the admission, whose
+    successor has one to the charge and so to this function.
     """
     meta = (admission.obj or {}).get("metadata") or {}
     name = admission.name or meta.get("name") or meta.get("generateName") or "Unknown"

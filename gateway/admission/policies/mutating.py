@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from gateway.admission.chain import PluginParts
 from gateway.admission.decisions import Decisions
@@ -32,22 +33,20 @@ NAME = "MutatingAdmissionPolicy"
 _Key = tuple[str, str, str, str]  # policy, binding, the parameter's namespace and name
 
 
-@dataclass(slots=True)
-class _Reinvocations:
+class _Reinvocations(NamedTuple):
     """What the second run of the plug-ins has to know of the first.
 
     `ran` are the invocations that ran and have the reinvocationPolicy IfNeeded, `again` those that have to run again,
     and `output` is the resulting object.
     """
 
-    ran: set[_Key] = field(default_factory=set)
-    again: set[_Key] = field(default_factory=set)
+    ran: frozenset[_Key] = frozenset()
+    again: frozenset[_Key] = frozenset()
     output: JsonObject | None = None
 
-    def require(self) -> None:
+    def requiring(self) -> _Reinvocations:
         """All invocations in `ran` have to run again."""
-        self.again |= self.ran
-        self.ran = set()
+        return self._replace(ran=frozenset(), again=self.again | self.ran)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class _Invocation:
 
 async def mutate(
     parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Bound[MutatingPolicy]]]
-) -> None:
+) -> Admission:
     """Lets the policies that match a write change its object. Raises StatusError when they fail."""
     mutating = _Mutating(parts, admission, Decisions(parts.authorizer))
     found = list[_Invocation]()
@@ -76,9 +75,10 @@ async def mutate(
         if target is not None and await mutating.selects(candidate.hook.policy, None, candidate.constraints):
             found += await mutating.invocations(candidate, target)
     if found:
-        await mutating.run(found)
+        admission = await mutating.run(found)
     if mutating.failures:
         raise _refusal(admission, mutating.failures)
+    return admission
 
 
 def _refusal(admission: Admission, failures: Sequence[tuple[str, str]]) -> StatusError:
@@ -91,7 +91,7 @@ def _refusal(admission: Admission, failures: Sequence[tuple[str, str]]) -> Statu
 
 @dataclass(slots=True)
 class _Mutating:
-    """One run for one write; `failures` are messages and reasons."""
+    """One run for one write, which begins with `admission`; `failures` are messages and reasons."""
 
     parts: PluginParts
     admission: Admission
@@ -142,46 +142,53 @@ class _Mutating:
             found += [_Invocation(policy, each.hook, target, param) for param in given]
         return found
 
-    async def run(self, invocations: Sequence[_Invocation]) -> None:
+    async def run(self, invocations: Sequence[_Invocation]) -> Admission:
         """Makes all mutations, each on the result of the one before. Raises StatusError."""
         admission = self.admission
-        known: _Reinvocations = admission.reinvocations.setdefault(NAME, _Reinvocations())
+        known: _Reinvocations = admission.kept.get(NAME, _Reinvocations())
         if admission.reinvoked and not identical(known.output, admission.obj):
-            known.require()
+            known = known.requiring()
         namespace = await namespace_of(admission, self.parts.objects)
         changed = False
         for each in invocations:
             await self.turns.take()
-            if await self._invoke(each, namespace, known):
-                changed = True
-                known.require()
+            program = await each.policy.program()
+            after = await self._invoke(each, program, admission, namespace, known.again)
+            if after is not None and program.again:
+                known = known._replace(ran=known.ran | {each.key})
+            if after is not None and after is not admission:
+                admission, changed, known = after, True, known.requiring()
         if changed:
-            known.require()
-            admission.reinvoke = True
-        known.output = admission.obj
+            known = known.requiring()
+        return admission.keeping(NAME, known._replace(output=admission.obj), reinvoke=changed)
 
-    async def _invoke(self, invocation: _Invocation, namespace: JsonObject | None, known: _Reinvocations) -> bool:
-        """Makes the mutations of one invocation. Returns whether they have changed the object."""
-        admission, policy, target = self.admission, invocation.policy, invocation.target
-        program = await policy.program()
+    async def _invoke(
+        self,
+        invocation: _Invocation,
+        program: MutatingPolicy,
+        admission: Admission,
+        namespace: JsonObject | None,
+        again: frozenset[_Key],
+    ) -> Admission | None:
+        """Makes the mutations of one invocation. Returns the record that follows, the same if they change nothing; None
+        if they are not to be made.
+        """
+        target = invocation.target
         versioned = await admission.as_version(target.kind.group_version)
         activation = activation_of(
             admission, versioned, target.kind, self.decisions, namespace=namespace, params=invocation.param
         )
         match = await program.match(activation)
         if match.error:
-            self._fail(policy, invocation.binding, match.error, "Invalid")
-        if not match.matches or (admission.reinvoked and invocation.key not in known.again):
-            return False
-        changed = False
+            self._fail(invocation.policy, invocation.binding, match.error, "Invalid")
+        if not match.matches or (admission.reinvoked and invocation.key not in again):
+            return None
         if versioned.obj is not None:
             activation = replace(activation, request=request_value(admission, target.kind, target.resource))
             made = await self._mutated(invocation, program, versioned.obj, activation)
-            if changed := not identical(made, versioned.obj):
-                await admission.replace(made)
-        if program.again:
-            known.ran.add(invocation.key)
-        return changed
+            if not identical(made, versioned.obj):
+                return await admission.replacing(made)
+        return admission
 
     async def _mutated(
         self, invocation: _Invocation, program: MutatingPolicy, obj: JsonObject, activation: Activation

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.admission.chain import PluginParts
 from gateway.admission.matcher import Candidate, MatchTarget
@@ -32,39 +31,46 @@ _PATCHED = "patch.webhook.admission.k8s.io/round_{}_index_{}"
 _FAILED_OPEN = "failed-open.mutation.webhook.admission.k8s.io/round_{}_index_{}"
 
 
-@dataclass(slots=True)
-class _Rounds:
+class _Rounds(NamedTuple):
     """What is remembered from the first round for the second."""
 
-    candidates: set[str] = field(default_factory=set)  # uids of hooks that were called and may be called again
-    again: set[str] = field(default_factory=set)  # uids of hooks that the second round calls
+    candidates: frozenset[str] = frozenset()  # uids of hooks that were called and may be called again
+    again: frozenset[str] = frozenset()  # uids of hooks that the second round calls
     left: bytes = b""  # the object as the last round left it, as JSON
 
-    def changed(self) -> None:
-        """Notes that the object has changed since the hooks in `candidates` saw it."""
-        self.again |= self.candidates
-        self.candidates.clear()
+    def changed(self) -> _Rounds:
+        """The object has changed since the hooks in `candidates` saw it."""
+        return self._replace(candidates=frozenset(), again=self.again | self.candidates)
 
 
-async def mutate(parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> None:
+async def mutate(parts: PluginParts, admission: Admission, candidates: Sequence[Candidate[Hook]]) -> Admission:
     """Lets the webhooks that match change the object. Raises StatusError."""
-    rounds: _Rounds = admission.reinvocations.setdefault(NAME, _Rounds())
+    rounds: _Rounds = admission.kept.get(NAME, _Rounds())
     if admission.reinvoked and rounds.left != _content(admission.obj):
-        rounds.changed()
+        rounds = rounds.changed()
     selection = Selection(parts, admission, parts.webhooks.mutating, "admit")
-    reviews = review.AdmissionReviews(admission)
+    reviews, reinvoke = review.AdmissionReviews(admission), False
     for each in candidates:
         target = await selection.target(each)
         hook = each.hook
         if target is None or (admission.reinvoked and hook.uid not in rounds.again):
             continue
-        if await _one(parts, admission, hook, target, reviews):
-            rounds.changed()
-            admission.reinvoke = True
-            selection.forget()
+        patch = await _one(parts, admission, hook, target, reviews)
+        if patch is not None:
+            admission = patch.after
+            selection, reviews = selection.after(admission), review.AdmissionReviews(admission)
+            if patch.changed:
+                rounds, reinvoke = rounds.changed(), True
         if hook.reinvoked:
-            rounds.candidates.add(hook.uid)
-    rounds.left = _content(admission.obj)
+            rounds = rounds._replace(candidates=rounds.candidates | {hook.uid})
+    return admission.keeping(NAME, rounds._replace(left=_content(admission.obj)), reinvoke=reinvoke)
+
+
+class _Patched(NamedTuple):
+    """The record after a patch, and whether the object is another one."""
+
+    after: Admission
+    changed: bool
 
 
 def _content(obj: JsonObject | None) -> bytes:
@@ -73,18 +79,17 @@ def _content(obj: JsonObject | None) -> bytes:
 
 async def _one(
     parts: PluginParts, admission: Admission, hook: Hook, target: MatchTarget, reviews: review.AdmissionReviews
-) -> bool:
-    """Calls one webhook. Returns whether that has changed the object. Raises StatusError."""
+) -> _Patched | None:
+    """Calls one webhook. Returns what its patch has made; None if there is none. Raises StatusError."""
     asking, place = WebhookCall(hook, admission, WebhookHalf.MUTATING), (int(admission.reinvoked), hook.index)
-    changed = False
+    patch: _Patched | None = None
     try:
         found = await ask(parts.webhooks.mutating.client, hook, admission, target, reviews, WebhookHalf.MUTATING)
         is_long = len(found.patch) > SLOWLY
         changes = await asyncio.to_thread(operations, hook, found) if is_long else operations(hook, found)
         if changes:
             text = _about(hook, patch=changes, patchType="JSONPatch")  # encoded before the object shares its values
-            changed = await _patch(admission, hook, target, changes, found)
-            reviews.forget()
+            patch = await _patch(admission, hook, target, changes, found)
             admission.annotate(_PATCHED.format(*place), text, detail=True)
     except (CallFailed, Denied, StatusError) as error:
         admission.annotate(_MUTATED.format(*place), _about(hook, mutated=False))
@@ -93,16 +98,14 @@ async def _one(
             raise refusal from None
     else:
         asking.allowed()
-        admission.annotate(_MUTATED.format(*place), _about(hook, mutated=changed))
-    return changed
+        admission.annotate(_MUTATED.format(*place), _about(hook, mutated=patch is not None and patch.changed))
+    return patch
 
 
 async def _patch(
     admission: Admission, hook: Hook, target: MatchTarget, changes: list[JsonObject], found: WebhookVerdict
-) -> bool:
-    """Applies a JSON patch. Returns whether the object has changed. Raises StatusError 500, CallFailed for another type
-    of patch.
-    """
+) -> _Patched:
+    """Applies a JSON patch. Raises StatusError 500, CallFailed for another type of patch."""
     before = (await admission.as_version(target.kind.group_version)).obj
     if before is None:
         what = "attempted to modify the object, which is not supported for this operation"
@@ -119,9 +122,7 @@ async def _patch(
         new=admission.old is None,
         converted=admission.is_converted(target.kind.group_version),
     )
-    changed = not identical(before, after)
-    await admission.replace(after)
-    return changed
+    return _Patched(await admission.replacing(after), not identical(before, after))
 
 
 def _about(hook: Hook, **members: Any) -> str:

@@ -60,10 +60,6 @@ class AdmissionReviews:
             known = self._encoded[id(obj)] = obj, orjson.Fragment(encoded(self._admission.resource, obj, kind))
         return known[1]
 
-    def forget(self) -> None:
-        """Drops the encoded objects. Call it after the object was changed."""
-        self._encoded.clear()
-
 
 def encoded(resource: Resource, obj: JsonObject, kind: GroupVersionKind) -> bytes:
     """An object as JSON with its members in Go's order. `kind` is the version of the resource's kind that it is in."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 from gateway.admission.chain import PluginParts
 from gateway.admission.condition_metrics import Asker, exclude
 from gateway.admission.decisions import Decisions
@@ -57,6 +59,8 @@ class Selection:
             )
         return known
 
-    def forget(self) -> None:
-        """Drops the cached activations. Call it after the object was changed."""
-        self._activations.clear()
+    def after(self, admission: Admission) -> Selection:
+        """The selection for the record after a change of the object. The authorizer's decisions stay."""
+        other = copy(self)
+        other._admission, other._activations = admission, {}
+        return other

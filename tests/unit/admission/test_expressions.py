@@ -21,7 +21,7 @@ from gateway.admission.expressions import (
     Result,
     activation_of,
 )
-from gateway.admission.record import Admission, Versioned
+from gateway.admission.record import Admission, Versioned, record_of
 from gateway.admission.request_value import namespace_value
 from gateway.cel.policies import Compiled, PolicyExpressions
 from gateway.http.request_info import RequestInfo
@@ -59,9 +59,7 @@ class Asking:
 def admission() -> Admission:
     context = WriteContext(Attributes(ADA, RequestInfo("create", "")), CONFIG_MAPS, namespace="a")
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"x": "1"}}
-    return Admission(
-        context, Operation.CREATE, obj, None, resource=CONFIG_MAPS, make_options=lambda: {"kind": "CreateOptions"}
-    )
+    return record_of(context, Operation.CREATE, obj, None, CONFIG_MAPS, "", lambda: {"kind": "CreateOptions"})
 
 
 def activation(authorizer: Asking | None = None, **changes: Any) -> Activation:

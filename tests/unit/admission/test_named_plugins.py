@@ -13,7 +13,7 @@ import pytest
 from gateway.access.authorization import AlwaysAllow, AlwaysDeny
 from gateway.admission.plugins import chain_for
 from gateway.admission.plugins.trust_bundle_attest import PLUGIN as ATTEST
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, record_of
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.kinds.attributes import Attributes, Operation
@@ -97,7 +97,7 @@ async def test_a_pod_s_own_resources_change_where_the_node_says_that_it_can(api:
 def admission(api: Api, path: tuple[str, str, str], operation: Operation, obj: Any, old: Any = None) -> Admission:
     resource = api.endpoints.registry.resources[(*path, "")]
     context = WriteContext(Attributes(ADMIN, RequestInfo("create", "")), resource, "default", "x")
-    return Admission(context, operation, obj, old, resource=resource)
+    return record_of(context, operation, obj, old, resource, "x")
 
 
 @pytest.mark.parametrize("operation", list(Operation))

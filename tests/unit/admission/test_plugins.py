@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from gateway.admission.metrics import ADMIT, AdmissionHalf, timed
 from gateway.admission.plugins import chain_for, plugin_of
 from gateway.admission.plugins.default_class import newest_default
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found, record_of
 from gateway.admission.webhooks.configuration import Hooks
+from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError
 from gateway.jsontypes import dumps
-from gateway.kinds.attributes import Operation
+from gateway.kinds.attributes import Attributes, Operation
 from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.write_context import WriteContext
 from gateway.settings.admission_plugins import PLUGINS
 from gateway.settings.config import Settings
 from tests.unit.admission.parts import parts_on
-from tests.unit.verbs.conftest import NAMESPACE, Api
+from tests.unit.verbs.conftest import ADMIN, NAMESPACE, Api
 from tests.unit.verbs.fake_store import FakeStore
 
 PODS = "/api/v1/namespaces/default/pods"
@@ -256,9 +258,39 @@ async def test_who_is_idle_is_not_asked_and_counts_as_accepting() -> None:
     asked: list[Admission] = []
     some = SimpleNamespace(idle=True)
     look = timed(asked.append, "Any", ADMIT, Operation.CREATE, some)
-    half, admission = AdmissionHalf([look], ADMIT, Operation.CREATE), cast(Admission, SimpleNamespace(reinvoke=False))
+    half, admission = AdmissionHalf([look], ADMIT, Operation.CREATE), begun()
     await half.run(admission)
     assert (asked, look.accepted is not None and look.accepted.counts[0]) == ([], 1)
     some.idle = False
     await half.run(admission)
     assert asked == [admission]
+
+
+def begun() -> Admission:
+    resource = RESOURCES["", "v1", "configmaps", ""]
+    context = WriteContext(Attributes(ADMIN, RequestInfo("create", "")), resource, "default", "x")
+    return record_of(context, Operation.CREATE, {"apiVersion": "v1", "kind": "ConfigMap"}, None, resource, "x")
+
+
+async def test_each_plug_in_gets_the_record_that_the_one_before_has_returned() -> None:
+    asked: list[Admission] = []
+
+    def changing(admission: Admission) -> Found:
+        asked.append(admission)
+        return None if admission.reinvoked else admission.keeping("Changing", 7, reinvoke=True)
+
+    async def replacing(admission: Admission) -> Admission:
+        asked.append(admission)
+        return await admission.replacing({"apiVersion": "v1", "kind": "ConfigMap", "data": {}})
+
+    looks = [timed(each, "Any", ADMIT, Operation.CREATE) for each in (changing, replacing)]
+    first = begun()
+    last = await AdmissionHalf(looks, ADMIT, Operation.CREATE).run(first)
+    assert [(dict(each.kept), each.reinvoked, each.replaced) for each in asked] == [
+        ({}, False, False),
+        ({"Changing": 7}, False, False),
+        ({"Changing": 7}, True, True),
+        ({"Changing": 7}, True, True),
+    ]
+    assert first == begun(), "what a plug-in was given has not changed"
+    assert last.obj == {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import re
 import types
 from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
@@ -12,9 +13,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
+from gateway.admission.policies.mutating import _Reinvocations
+from gateway.admission.record import Admission, Versioned
+from gateway.admission.webhooks.mutating import _Rounds
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.request_info import RequestInfo
 from gateway.jsontypes import dumps, loads
+from gateway.kinds.identity import GroupVersion
+from gateway.kinds.resource import Resource
 from gateway.kinds.spec_templates import Specification
 from gateway.kinds.write_context import NamedResource, WriteContext, WriteOptions
 from gateway.release.release import Release
@@ -22,6 +28,7 @@ from gateway.validation.field import FieldError
 from gateway.writing import admission, update, write
 from gateway.writing.make import Made, Present
 from gateway.writing.patch import maker_of
+from storage.change import Charge
 from storage.protocol import Store
 from tests.unit.verbs.conftest import ADMIN, Api
 
@@ -34,8 +41,28 @@ OBJECT = {
     "binaryData": {"z": "AA=="},
 }
 CONTEXT = (WriteContext, write.Write)
-RESULTS = (Present, Made, admission.Admitted, write.Prepared, write.Written, update._New)
-MADE_BEFORE = (Endpoint, Store, Specification, NamedResource, RequestInfo, Release, write.Facet)  # or caches
+RESULTS = (
+    Present,
+    Made,
+    admission.Admitted,
+    Admission,
+    _Rounds,
+    _Reinvocations,
+    write.Prepared,
+    write.Written,
+    update._New,
+)
+MADE_BEFORE = (
+    Endpoint,
+    Store,
+    Specification,
+    NamedResource,
+    RequestInfo,
+    Release,
+    Resource,
+    Charge,
+    write.Facet,
+)  # or caches
 
 
 def parts(hint: Any) -> Iterator[Any]:
@@ -70,6 +97,13 @@ def test_the_context_of_a_write_has_no_field_that_changes(kind: type) -> None:
     assert issubclass(kind, tuple), "a field cannot be set"
 
 
+def test_of_an_admission_only_the_object_changes() -> None:
+    hints = get_type_hints(Admission)
+    assert hints.pop("versions") == dict[GroupVersion, Versioned], "which is a cache"
+    changing = {name for name, hint in hints.items() if not all(map(never_changes, parts(hint)))}
+    assert changing == {"obj", "old", "kept"}, "the plug-ins before validation change `obj` in place"
+
+
 def test_who_what_options_deadline_and_release_are_in_one_context() -> None:
     assert {"request", "resource", "options", "deadline", "release"} <= get_type_hints(WriteContext).keys()
     assert not {WriteOptions, Release} & set(get_type_hints(write.Write).values()), "they would be there twice"
@@ -91,15 +125,16 @@ def test_the_result_of_a_phase_is_not_set_by_another_one(kind: type) -> None:
 
 
 def _names(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
-    """The names in a function that stand for a write or its context."""
+    """The names in a function that stand for a write, its context or its admission."""
     given = function.args
     every = (*given.posonlyargs, *given.args, *given.kwonlyargs)
     typed = {
         each.arg
         for each in every
-        if each.annotation is not None and {"Write", "WriteContext"} & set(ast.unparse(each.annotation).split(" | "))
+        if each.annotation is not None
+        and {"Write", "WriteContext", "Admission"} & set(ast.unparse(each.annotation).split(" | "))
     }
-    return typed | {"write", "self._write"}
+    return typed | {"write", "self._write", "admission", "self.admission", "self._admission"}
 
 
 def _set(function: ast.AST) -> Iterator[str]:
@@ -115,13 +150,19 @@ def test_nobody_sets_a_member_of_a_write_or_its_context() -> None:
     found = []
     for path in (ROOT / "gateway").rglob("*.py"):
         text = path.read_text(encoding="utf-8")
-        if "Write" not in text:
+        if "Write" not in text and "Admission" not in text:
             continue
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 roots = tuple(f"{name}." for name in _names(node))
                 found += [f"{path.name}: {target}" for target in _set(node) if target.startswith(roots)]
     assert found == []
+
+
+def test_only_its_own_methods_make_the_record_of_an_admission_that_follows() -> None:
+    made = re.compile(r"\badmission\._replace\(|(?<!class )\bAdmission\(")
+    paths = (ROOT / "gateway").rglob("*.py")
+    assert [path.name for path in paths if made.search(path.read_text(encoding="utf-8"))] == ["record.py"]
 
 
 PATCHES = {
