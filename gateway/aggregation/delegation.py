@@ -117,8 +117,9 @@ class Delegation:
             return _plain(503, error.message)
 
     async def _upgraded(self, request: Request, target: Target, path: str) -> Response:
-        sent = [*headers.sent(request, (b"audit-id", request.audit_id), upgrade=True), *on_behalf_of(request.user)]
+        sent = headers.sent(request, (b"audit-id", request.audit_id), upgrade=True)
         try:
+            sent = [*sent, *on_behalf_of(request.user)]
             body, length = await body_of(request)
             asked = OutboundRequest(request.method, path, sent, body, length, alone=True)
             answer = await passed_on(self._client, request, target, asked)
