@@ -57,18 +57,21 @@ def validate_condition(condition: JsonObject, path: str) -> list[FieldError]:
         found.append(invalid(f"{path}.observedGeneration", observed, "must be greater than or equal to zero"))
     if not condition.get("lastTransitionTime"):
         found.append(required(f"{path}.lastTransitionTime"))
-    reason = condition.get("reason", "")
+    return found + validate_reason_and_message(condition, path)
+
+
+def validate_reason_and_message(
+    condition: JsonObject, path: str, longest_reason: int = MAX_REASON, longest_message: int = MAX_MESSAGE
+) -> list[FieldError]:
+    """The errors of a condition's reason and message; their limits are in bytes."""
+    found, reason = list[FieldError](), condition.get("reason", "")
     if not reason:
         found.append(required(f"{path}.reason"))
     else:
-        found += [invalid(f"{path}.reason", reason, message) for message in reason_messages(reason)]
-        if byte_length(reason) > MAX_REASON:
-            found.append(too_long(f"{path}.reason", MAX_REASON))
-    if byte_length(condition.get("message", "")) > MAX_MESSAGE:
-        found.append(too_long(f"{path}.message", MAX_MESSAGE))
+        if not _is_reason(reason):
+            found.append(invalid(f"{path}.reason", reason, _REASON))
+        if byte_length(reason) > longest_reason:
+            found.append(too_long(f"{path}.reason", longest_reason))
+    if byte_length(condition.get("message", "")) > longest_message:
+        found.append(too_long(f"{path}.message", longest_message))
     return found
-
-
-def reason_messages(reason: str) -> tuple[str, ...]:
-    """What is wrong with the format of a condition's reason."""
-    return () if _is_reason(reason) else (_REASON,)

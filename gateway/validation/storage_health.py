@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.validation.checks import known
-from gateway.validation.conditions import reason_messages
-from gateway.validation.field import FieldError, duplicate, invalid, required, too_long, too_many
-from gateway.validation.names import byte_length
+from gateway.validation.conditions import validate_reason_and_message
+from gateway.validation.field import FieldError, duplicate, too_many
 from gateway.validation.volume_sources import validate_csi_driver_name
 
 MAX_CONDITIONS, MAX_REASON, MAX_MESSAGE = 16, 256, 1024
@@ -35,15 +34,7 @@ def validate_storage_health(reports: list[JsonObject], path: str) -> list[FieldE
 
 def _condition(condition: JsonObject, path: str) -> list[FieldError]:
     found = known(f"{path}.status", condition.get("status", ""), STATUSES)
-    reason = condition.get("reason", "")
-    if not reason:
-        found.append(required(f"{path}.reason"))
-    else:
-        found += [invalid(f"{path}.reason", reason, message) for message in reason_messages(reason)]
-        if byte_length(reason) > MAX_REASON:
-            found.append(too_long(f"{path}.reason", MAX_REASON))
-    if byte_length(condition.get("message", "")) > MAX_MESSAGE:
-        found.append(too_long(f"{path}.message", MAX_MESSAGE))
+    found += validate_reason_and_message(condition, path, MAX_REASON, MAX_MESSAGE)
     for key, modes in (("accessMode", ACCESS_MODES), ("volumeMode", VOLUME_MODES)):
         if (mode := condition.get(key)) is not None:
             found += known(f"{path}.{key}", mode, modes)
