@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
 from gateway.http import status
+from gateway.http.escapes import html_escaped
 from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, shown
 from gateway.http.user import MASTERS_GROUP, User
@@ -148,7 +149,16 @@ async def require(authorizer: Authorizer, attributes: Attributes) -> None:
 
 
 def asked_of_resource(
-    user: User, verb: str, group: str, resource: str, name: str, *, namespace: str = "", subresource: str = ""
+    user: User,
+    verb: str,
+    group: str,
+    resource: str,
+    name: str,
+    *,
+    namespace: str = "",
+    subresource: str = "",
+    field_selector: str = "",
+    label_selector: str = "",
 ) -> Attributes:
     """The attributes of a question that no request asks: whether a user may `verb` a resource."""
     info = RequestInfo(
@@ -161,6 +171,8 @@ def asked_of_resource(
         subresource=subresource,
         namespace=namespace,
         name=name,
+        field_selector=field_selector,
+        label_selector=label_selector,
     )
     return Attributes(user, info)
 
@@ -175,23 +187,19 @@ async def may_for_signer(authorizer: Authorizer, user: User, signer: str, verb: 
 
 def with_verb(attributes: Attributes, verb: str) -> Attributes:
     """The attributes of the same request with another verb."""
-    return Attributes(attributes.user, replace(attributes.info, verb=verb))
+    return Attributes(attributes.user, attributes.info._replace(verb=verb))
 
 
 def forbidden(attributes: Attributes, reason: str) -> StatusError:
     """The error 403 with kube-apiserver's message; `reason`, the authorizer's, is appended unless it is ""."""
     info = attributes.info
-    message = _sanitized(_message(attributes)) + (f": {reason}" if reason else "")
+    message = html_escaped(_message(attributes)) + (f": {reason}" if reason else "")
     if info.is_resource:
         error = status.forbidden(info.group, info.resource, info.name, message)
     else:
         error = StatusError(403, "Forbidden", f"forbidden: {message}", {})
     error.headers = (NO_SNIFF,)
     return error
-
-
-def _sanitized(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _message(attributes: Attributes) -> str:

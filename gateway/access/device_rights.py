@@ -10,7 +10,6 @@ Allocation"). As kube-apiserver's `registry/resource`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from gateway.access.authorization import Authorizer, forbidden
@@ -76,7 +75,7 @@ class DeviceRights:
     async def _binding(self, context: WriteContext, status: JsonObject, before: JsonObject) -> list[FieldError]:
         if all(same(status.get(key), before.get(key)) for key in ("allocation", "reservedFor")):
             return []
-        info = replace(context.request.info, subresource="binding", namespace="", name="")
+        info = context.request.info._replace(subresource="binding", namespace="", name="")
         refusal = await self._refusal(Attributes(context.user, info))
         if not refusal:
             return []
@@ -90,7 +89,7 @@ class DeviceRights:
         for driver in sorted(drivers):
             refusals = list[str]()
             for verb in verbs:
-                info = replace(request.info, verb=verb, subresource="driver", name=driver)
+                info = request.info._replace(verb=verb, subresource="driver", name=driver)
                 refusals.append(await self._refusal(Attributes(request.user, info)))
                 if not refusals[-1]:
                     break

@@ -49,7 +49,7 @@ def _attributes(question: Question) -> Attributes:
         user = User(account_name(user.namespace, user.name), account_groups(user.namespace))
     if question.path is not None:
         return Attributes(user, RequestInfo(question.verb, question.path))
-    asked = asked_of_resource(
+    return asked_of_resource(
         user,
         question.verb,
         question.group,
@@ -57,6 +57,6 @@ def _attributes(question: Question) -> Attributes:
         question.name,
         namespace=question.namespace,
         subresource=question.subresource,
+        field_selector=question.field_selector,
+        label_selector=question.label_selector,
     )
-    asked.info.field_selector, asked.info.label_selector = question.field_selector, question.label_selector
-    return asked

@@ -9,6 +9,8 @@ import zlib
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
+from gateway.http.escapes import html_escaped
+
 # which attributes of which elements are URLs
 _URLS: dict[str, frozenset[str]] = {
     element: frozenset(attributes.split())
@@ -155,7 +157,7 @@ class Links:
         for found in _ATTRIBUTE.finditer(attributes):
             key, value = found[1].lower(), found[2] or ""
             value = _unescaped(value[1:-1] if value[:1] in ("'", '"') else value)
-            shown = html.escape(self._link(value) if key in urls else value, quote=False).replace('"', "&#34;")
+            shown = html_escaped(self._link(value) if key in urls else value).replace('"', "&#34;")
             said.append(f' {key}="{shown}"')
         said.append("/>" if attributes.rstrip().endswith("/") else ">")
         return "".join(said)

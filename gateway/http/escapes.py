@@ -1,4 +1,4 @@
-"""Percent-encoding in URLs (RFC 3986 section 2.1), decoded in linear time with a small factor."""
+"""Percent-encoding in URLs (RFC 3986 section 2.1), decoded in linear time with a small factor; and escapes of HTML."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def text_of(value: bytes) -> str:
         return "".join(
             f"{_SUBSTITUTE}{ord(each) - _ESCAPED:02x}" if "\udc80" <= each <= "\udcff" else each for each in kept
         )
+
+
+def html_escaped(text: str) -> str:
+    """A text whose &, < and > a browser shows and does not read as HTML."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def valid_escapes(raw: bytes) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Query = Mapping[str, Sequence[str]]
 
@@ -26,10 +26,9 @@ class MalformedPath(Exception):
     """The path begins like that of a resource request, but names no resource ("/api/v1/watch")."""
 
 
-@dataclass(slots=True)
-class RequestInfo:
+class RequestInfo(NamedTuple):
     """The request's verb, in the sense of authorization, and its resource. The fields of the resource are empty for
-    other requests.
+    other requests. It never changes: requests of the same path share it.
 
     `parts` are the path's segments from the resource on: resource, name, subresource and all that follow.
     `verb_in_path` marks the deprecated paths /watch/… and /proxy/…. The selectors are those of the query, not parsed,
@@ -87,15 +86,11 @@ def request_info(method: str, path: str, query: Query) -> RequestInfo:
             name = selected_name(query)
         if verb == "delete" and not name:
             verb = "deletecollection"
-    info = RequestInfo(
-        verb, path, True, prefix, group, version, parts[0], subresource, namespace, name, parts, verb_in_path
-    )
-    if in_no_namespace:
-        info.in_no_namespace = True
+    of_resource = True, prefix, group, version, parts[0], subresource, namespace, name, parts, verb_in_path
     if query and verb in _OF_MANY:
-        info.field_selector = _first(query, "fieldSelector")
-        info.label_selector = _first(query, "labelSelector")
-    return info
+        fields, labels = _first(query, "fieldSelector"), _first(query, "labelSelector")
+        return RequestInfo(verb, path, *of_resource, fields, labels, in_no_namespace)
+    return RequestInfo(verb, path, *of_resource, in_no_namespace=in_no_namespace)
 
 
 def _first(query: Query, name: str) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.http.escapes import html_escaped
 from gateway.http.exchange import TEXT_TYPE, Response
 from gateway.validation.field import go_quote
-
-_ESCAPES = {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
 
 NO_SNIFF = (b"x-content-type-options", b"nosniff")
 PAGE_NOT_FOUND = Response(404, b"404 page not found\n", TEXT_TYPE, [NO_SNIFF])
@@ -22,5 +21,5 @@ def request_uri(scope: Mapping[str, Any]) -> str:
 
 def internal_error(uri: str, reason: str) -> Response:
     """The answer 500 of kube-apiserver to a request about which it could not decide."""
-    message = f"Internal Server Error: {go_quote(uri)}: {reason}\n".translate(_ESCAPES)
+    message = html_escaped(f"Internal Server Error: {go_quote(uri)}: {reason}\n")
     return Response(500, message.encode("utf-8", "replace"), TEXT_TYPE, [NO_SNIFF])

@@ -32,7 +32,8 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     """
     selection = list_options(request, endpoint.selectable, watch=False)
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:
-        selection.resource_version_match = EXACT  # kube-apiserver reads in chunks, all of exactly that version
+        # kube-apiserver reads in chunks, all of exactly that version
+        selection = replace(selection, resource_version_match=EXACT)
     enabled = endpoint.services.admission.release.gates.enabled
     options = await read_delete_options(request, enabled)
     if options.unsafe and enabled("AllowUnsafeMalformedObjectDeletion"):

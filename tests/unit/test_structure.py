@@ -371,6 +371,17 @@ def test_recurring_specs_are_known_to_few() -> None:
     }
 
 
+def test_text_is_escaped_for_html_in_one_place() -> None:
+    found = {
+        name
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Constant) and node.value in ("&lt;", "&amp;"))
+        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "html.escape")
+    }
+    assert found == {"gateway.http.escapes"}
+
+
 def test_json_is_escaped_for_html_in_one_place() -> None:
     """By `go_escaped`: any other code that escapes <, > and & would contain all of them, plain or escaped."""
     found = {

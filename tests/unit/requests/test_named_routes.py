@@ -74,8 +74,7 @@ def test_a_recalled_route_is_that_of_the_long_way(sent: list[tuple[str, str, byt
         assert wanted is not None and wanted.problem is None
         info, own = known.info, wanted.info
         assert list(info.parts) == list(own.parts)
-        info.parts, own.parts = (), ()
-        assert info == own
+        assert info._replace(parts=()) == own._replace(parts=())
         assert (known.verb, known.query, known.timeout) == (wanted.verb, wanted.query, wanted.timeout)
         assert known.endpoint.resource == wanted.endpoint.resource
         assert known.measures is wanted.measures

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from gateway.http.negotiation import Representation
+from gateway.http.request_info import RequestInfo
+from gateway.kinds.attributes import Attributes
+from gateway.requests.context import Route
 
 ROOT = Path(__file__).parents[3]
 LIST = "gateway/requests/stages.py"
@@ -89,6 +95,12 @@ def test_the_route_is_set_once_by_those_who_find_it() -> None:
         if ast.unparse(node.value) != "self"
     ]
     assert sorted(setting) == [(OF_ROUTES, name) for name in sorted(SETTERS_OF_ROUTES)]
+
+
+@pytest.mark.parametrize("kind", [Attributes, Representation, RequestInfo, Route])
+def test_what_requests_of_a_path_share_never_changes(kind: type) -> None:
+    frozen = is_dataclass(kind) and kind.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert issubclass(kind, tuple) or frozen
 
 
 def test_the_verb_is_called_by_the_stage_verb_alone() -> None:
