@@ -13,10 +13,18 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests.order import LONGEST, longest_first
 
 SLOWEST = 20
 LEAST = 5.0  # seconds of a folder that is told
+LONG = 15.0  # seconds of a file
+LATE = 0.7  # the share of all tests that has begun before a file begins late
+MOST_LATE = 5
 NEAREST = 20
 NEAR = 0.3  # the share of its limit from which a test is listed
 
@@ -48,7 +56,29 @@ def tests(file: Path) -> list[str]:
         by_folder[folder(name)] += seconds
     rows = [f"{seconds:8.0f}  {name}" for name, seconds in by_folder.most_common() if seconds >= LEAST]
     slowest = [f"{seconds:8.1f}  {name}" for name, seconds in by_test.most_common(SLOWEST)]
-    return ["seconds  tests in", *rows, "", f"seconds  the {SLOWEST} slowest tests", *slowest] if by_test else []
+    late = [f"{seconds:8.0f}  {name}" for name, seconds in begun_late(by_test)]
+    late = (
+        ["", "seconds  long files that tests/order.py does not list: they begin late, and a core waits", *late]
+        if late
+        else []
+    )
+    return ["seconds  tests in", *rows, "", f"seconds  the {SLOWEST} slowest tests", *slowest, *late] if by_test else []
+
+
+def begun_late(by_test: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Files that take as long as those of tests/order.py, and begin after files that take less."""
+    by_file: Counter[str] = Counter()
+    for name, seconds in by_test.items():
+        by_file[name.partition("::")[0]] += seconds
+    place = longest_first(list(by_test))
+    order = sorted(by_file, key=lambda file: place(f"{file}::"))
+    whole, begun = sum(by_file.values()), 0.0
+    found = list[tuple[str, float]]()
+    for file in order:
+        begun += by_file[file]
+        if file not in LONGEST and by_file[file] >= LONG and begun > whole * LATE:
+            found.append((file, by_file[file]))
+    return sorted(found, key=lambda each: -each[1])[:MOST_LATE]
 
 
 def limits(file: Path) -> list[str]:

@@ -17,6 +17,9 @@ LONGEST = (
     "tests/engine/test_testcontainers.py",
     "tests/integration/testing/test_pages.py",
     "tests/robustness/test_restarts.py",
+    "tests/hostile/test_what_goes.py",
+    "tests/hostile/test_memory_of_bodies.py",
+    "tests/hostile/test_growing.py",
     "tests/integration/encryption/test_interoperation.py",
     "tests/integration/testing/test_nothing_left.py",
     "tests/clients/test_examples.py",
@@ -26,7 +29,12 @@ LONGEST = (
     "tests/integration/etcd/test_overrides.py",
     "tests/integration/packaging/test_wheel.py",
     "tests/integration/reads/test_event_loop.py",
+    "tests/hostile/test_unreadable.py",
+    "tests/hostile/test_unreadable_entries.py",
+    "tests/hostile/test_lists.py",
+    "tests/unit/schema/test_outside.py",
     "tests/hostile/test_contract.py",
+    "tests/hostile/test_patterns.py",
     "tests/robustness/test_etcd_in_trouble.py",
     "tests/unit/test_structure.py",
     "tests/integration/server/test_processes.py",
@@ -41,7 +49,7 @@ LONGEST = (
     "tests/integration/deploy/test_chart_pods.py",
     "tests/clients/test_stalled.py",
 )
-"""Files with few tests that together take ten seconds or more: from 140 s to 10 s (`--durations`)."""
+"""Files with few tests that together take ten seconds or more: from 140 s to 10 s. .ci/run prints those that lack."""
 
 _WEIGHTS = (("tests/unit/", 1), ("tests/", 20))
 """The average duration of a test in other folders: it starts a program or a server, or shares one with a few tests."""
