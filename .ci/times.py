@@ -67,9 +67,10 @@ def tests(file: Path) -> list[str]:
 
 def begun_late(by_test: Mapping[str, float]) -> list[tuple[str, float]]:
     """Files that take as long as those of tests/order.py, and begin after files that take less."""
-    by_file: Counter[str] = Counter()
+    by_file: dict[str, float] = {}
     for name, seconds in by_test.items():
-        by_file[name.partition("::")[0]] += seconds
+        file = name.partition("::")[0]
+        by_file[file] = by_file.get(file, 0.0) + seconds
     place = longest_first(list(by_test))
     order = sorted(by_file, key=lambda file: place(f"{file}::"))
     whole, begun = sum(by_file.values()), 0.0

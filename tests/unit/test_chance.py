@@ -220,6 +220,38 @@ def test_clients_of_etcd_wait_for_as_long_as_a_busy_machine_takes() -> None:
     assert [f"{path}:{line}" for path, tree in trees.items() for line in impatient_clients(tree)] == []
 
 
+TOGETHER = {"ThreadPoolExecutor", "Thread", "gather", "TaskGroup", "at_once"}
+
+
+def races_with_one_end(tree: ast.AST) -> Iterator[int]:
+    """The lines of a test of simultaneous requests that assert that each of several outcomes occurs: an outcome that
+    only one order of events brings about may be missing.
+    """
+    for test in ast.walk(tree):
+        if isinstance(test, ast.FunctionDef | ast.AsyncFunctionDef) and TOGETHER & {*map(called, ast.walk(test))}:
+            for node in (each for found in ast.walk(test) if isinstance(found, ast.Assert) for each in ast.walk(found)):
+                if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and _is_set(node.left):
+                    other = node.comparators[0]
+                    if isinstance(other, ast.Set) and len(other.elts) > 1 and all(map(_is_status, other.elts)):
+                        yield node.lineno
+
+
+def _is_set(node: ast.AST) -> bool:
+    return called(node) == "set" or isinstance(node, ast.SetComp)
+
+
+def _is_status(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value in range(200, 600)
+
+
+def test_no_race_has_to_end_in_one_way() -> None:
+    made = "def test():\n    found = at_once(calls)\n    assert set(found) {}\n    assert {{each for each in found}} {}"
+    bad, good = (ast.parse(made.format(each, each)) for each in ("== {201, 403, 409}", "<= {201, 403, 409}"))
+    assert ([*races_with_one_end(bad)], [*races_with_one_end(good)]) == ([3, 4], [])
+    found = [f"{name}:{line}" for name, tree in every("assert ") for line in races_with_one_end(tree)]
+    assert found == [], "count what is certain, and let the others be of those that may be: set(answers) <= {...}"
+
+
 def test_what_another_process_does_is_waited_for_in_one_way() -> None:
     """So that all waits have the same patience and report what they waited for."""
     texts = ((path, path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py"))
