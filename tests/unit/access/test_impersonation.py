@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.access.authorization import ALLOWED, NO_OPINION, AuthorizationUndecided, Verdict
-from gateway.access.impersonation import Impersonation
+from gateway.access.impersonation import Impersonation, _extra_problem
 from gateway.http.request_info import request_info
 from gateway.http.status import StatusError
 from gateway.http.user import User
@@ -157,3 +157,23 @@ async def test_without_constrained_impersonation_the_plain_verb_alone_counts() -
     with pytest.raises(StatusError) as refused:
         await Impersonation(authorizer, constrained=False).user(headers(user="joe"), attributes)
     assert refused.value.code == 403 and authorizer.questions == ["impersonate users joe"]
+
+
+@pytest.mark.parametrize(
+    ("key", "values", "problem"),
+    [
+        ("example.com/scopes", ("a",), ""),
+        ("", ("a",), "the empty string key"),
+        ("scopes", ("a",), "an invalid key"),
+        ("example.com/", ("a",), "an invalid key"),
+        ("/scopes", ("a",), "an invalid key"),
+        ("exa_mple.com/scopes", ("a",), "an invalid key"),
+        ("example.com/Scopes", ("a",), "a non-lowercase key"),
+        ("example.com/scopes", ("a", ""), "the empty string value"),
+    ],
+)
+def test_keys_that_a_mode_allows_have_a_domain_and_are_lowercase(
+    key: str, values: tuple[str, ...], problem: str
+) -> None:
+    found = _extra_problem(key, values)
+    assert found.startswith(f"impersonating {problem} in extra is not allowed") if problem else not found
