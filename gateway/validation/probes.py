@@ -9,6 +9,7 @@ from gateway.validation.field import FieldError, forbidden, invalid, not_support
 from gateway.validation.formats import NOT_NEGATIVE, is_http_header_name, is_port_name, is_port_number
 
 _MANY = "may not specify more than 1 handler type"
+_HTTP_PROTOCOLS, _GRPC_MODES = ("HTTP1", "HTTP2"), ("Plaintext", "TLS")
 _COUNTS = ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold")
 
 
@@ -35,10 +36,24 @@ def _http_get(action: JsonObject, path: str, errors: list[FieldError], grace: in
     for header in action.get("httpHeaders") or ():
         name = header.get("name", "")
         errors += [invalid(f"{path}.httpHeaders", name, message) for message in is_http_header_name(name)]
+    protocol = action.get("protocol")
+    if protocol is not None and protocol not in _HTTP_PROTOCOLS:
+        errors.append(not_supported(f"{path}.protocol", protocol, _HTTP_PROTOCOLS))
+    elif protocol == "HTTP2" and scheme != "HTTP":
+        errors.append(invalid(f"{path}.protocol", protocol, "is only supported with HTTP (H2C)"))
+    elif protocol == "HTTP2" and action.get("host"):
+        errors.append(invalid(f"{path}.host", action["host"], 'must be empty when `protocol` is "HTTP2"'))
 
 
 def _port_action(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
     validate_port(action.get("port", 0), f"{path}.port", errors)
+
+
+def _grpc(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
+    _port_action(action, path, errors, grace)
+    mode = action.get("mode")
+    if mode is not None and mode not in _GRPC_MODES:
+        errors.append(not_supported(f"{path}.mode", mode, _GRPC_MODES))
 
 
 def _sleep(action: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
@@ -48,7 +63,7 @@ def _sleep(action: JsonObject, path: str, errors: list[FieldError], grace: int |
         errors.append(invalid(path, seconds, text))
 
 
-_PROBE_ACTIONS = (("exec", _exec), ("httpGet", _http_get), ("tcpSocket", _port_action), ("grpc", _port_action))
+_PROBE_ACTIONS = (("exec", _exec), ("httpGet", _http_get), ("tcpSocket", _port_action), ("grpc", _grpc))
 _LIFECYCLE_ACTIONS = (("exec", _exec), ("httpGet", _http_get), ("tcpSocket", _port_action), ("sleep", _sleep))
 
 

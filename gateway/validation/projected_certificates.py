@@ -10,6 +10,7 @@ from gateway.validation.labels import validate_label_selector
 from gateway.validation.local_paths import validate_local_non_reserved_path
 from gateway.validation.signers import validate_signer_name
 from gateway.validation.trust_bundle import name_rule
+from gateway.validation.volume_sources import validate_user
 
 KEY_TYPES = ("RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")
 _FILES = ("credentialBundlePath", "keyPath", "certificateChainPath")
@@ -57,6 +58,7 @@ def _bundle(bundle: JsonObject, path: str, errors: list[FieldError]) -> None:
         errors.append(required(path, "either name or signerName must be specified"))
     if not bundle.get("path"):
         errors.append(required(f"{path}.path"))
+    validate_user(bundle, "user", path, errors)
     errors += validate_local_non_reserved_path(bundle.get("path", ""), f"{path}.path")
 
 
@@ -64,6 +66,7 @@ def _certificate(certificate: JsonObject, path: str, errors: list[FieldError]) -
     signer, kind = certificate.get("signerName", ""), certificate.get("keyType", "")
     errors += validate_signer_name(signer, f"{path}.signerName")
     errors += validate_user_annotations(certificate.get("userAnnotations") or {}, f"{path}.userAnnotations")
+    validate_user(certificate, "user", path, errors)
     if kind not in KEY_TYPES:
         errors.append(not_supported(f"{path}.keyType", kind, KEY_TYPES))
     if (seconds := certificate.get("maxExpirationSeconds")) is None:

@@ -6,7 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid, required
 from gateway.validation.local_paths import validate_local_non_reserved_path
 from gateway.validation.pod_options import PodOptions
-from gateway.validation.volume_sources import validate_downward_file, validate_key_to_path, validate_mode
+from gateway.validation.volume_sources import validate_downward_file, validate_key_to_path, validate_mode, validate_user
 
 _SHORTEST_TOKEN, _LONGEST_TOKEN = 600, 1 << 32
 
@@ -64,3 +64,4 @@ def _token(token: JsonObject, path: str, volume_path: str, errors: list[FieldErr
         errors.append(required(f"{volume_path}.path"))
     elif not options.any_token_path:
         errors += validate_local_non_reserved_path(target, f"{volume_path}.path")
+    validate_user(token, "user", path, errors)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.field import FieldError, forbidden, invalid, not_found, not_supported, required
+from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_found, not_supported, required
 from gateway.validation.local_paths import validate_local_descending_path, validate_no_backsteps
 
 _PROPAGATIONS = ("Bidirectional", "HostToContainer", "None")
+_BIND_OPTIONS = ("nodev", "noexec", "nosuid")
 _RECURSIVE = ("Disabled", "Enabled", "IfPossible")
 
 
@@ -45,6 +46,8 @@ def validate_volume_mounts(
             _propagation(mount["mountPropagation"], container, f"{path}.mountPropagation", errors)
         if "recursiveReadOnly" in mount:
             _recursive_read_only(mount, f"{path}.recursiveReadOnly", errors)
+        if mount.get("bindMountOptions"):
+            _bind_options(mount["bindMountOptions"], volumes.get(name), f"{path}[{i}].bindMountOptions", errors)
 
 
 def _sub_path(mount: JsonObject, path: str, i: int, errors: list[FieldError]) -> None:
@@ -76,6 +79,18 @@ def _recursive_read_only(mount: JsonObject, path: str, errors: list[FieldError])
             errors.append(forbidden(path, "may only be specified when readOnly is true"))
         if mount.get("mountPropagation", "None") != "None":
             errors.append(forbidden(path, "may only be specified when mountPropagation is None or not specified"))
+
+
+def _bind_options(options: list[str], volume: JsonObject | None, path: str, errors: list[FieldError]) -> None:
+    seen: set[str] = set()
+    for i, option in enumerate(options):
+        if option not in _BIND_OPTIONS:
+            errors.append(not_supported(f"{path}[{i}]", option, _BIND_OPTIONS))
+        if option in seen:
+            errors.append(duplicate(f"{path}[{i}]", option))
+        seen.add(option)
+    if volume is not None and "image" in volume:
+        errors.append(invalid(path, options, "bindMountOptions may not be used with image volumes"))
 
 
 def validate_volume_devices(

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from gateway.jsontypes import JsonObject
 from gateway.validation.container_env import validate_field_reference, validate_resource_reference
 from gateway.validation.field import FieldError, invalid, not_supported, required, too_long
-from gateway.validation.formats import validate_dns1123_label
+from gateway.validation.formats import is_user_id, validate_dns1123_label
 from gateway.validation.local_paths import (
     validate_local_descending_path,
     validate_local_non_reserved_path,
@@ -34,10 +34,20 @@ _is_naa = re.compile(r"naa.[0-9A-Za-z]{32}").fullmatch
 
 
 def validate_mode(source: JsonObject, key: str, path: str, errors: list[FieldError]) -> None:
-    """The mode, if there is one, must be the permission bits of a file."""
+    """The mode, if there is one, must be the permission bits of a file. So the user that goes with it must be one."""
     mode = source.get(key)
     if mode is not None and not 0 <= mode <= 0o777:
         errors.append(invalid(f"{path}.{key}", mode, FILE_MODE))
+    validate_user(source, _USERS[key], path, errors)
+
+
+_USERS = {"mode": "user", "defaultMode": "defaultUser"}
+
+
+def validate_user(source: JsonObject, key: str, path: str, errors: list[FieldError]) -> None:
+    """The user that files belong to, if there is one, must be a user of Linux."""
+    if (user := source.get(key)) is not None:
+        errors += [invalid(f"{path}.{key}", user, message) for message in is_user_id(user)]
 
 
 def needs(*keys: str) -> Check:

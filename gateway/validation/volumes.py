@@ -82,6 +82,10 @@ def _contextual(
     if key == "emptyDir":
         if is_negative(source.get("sizeLimit")):
             errors.append(forbidden(f"{path}.emptyDir.sizeLimit", "SizeLimit field must be a valid resource quantity"))
+        mode = source.get("mode")
+        if mode is not None and not 0 <= mode <= 0o1777:
+            text = "must be a number between 0 and 01777 (octal), both inclusive"
+            errors.append(invalid(f"{path}.emptyDir.mode", mode, text))
     elif key == "projected":
         validate_projected(source, f"{path}.projected", errors, options)
     elif key == "image":
