@@ -11,7 +11,7 @@ it, and the feed loads everything anew (storage/lineage.py).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from grpc import StatusCode
@@ -41,8 +41,11 @@ class CheckedEndpoint(Protocol):
 class Belonging:
     """The cluster that the endpoints of a client belong to. A single endpoint is never checked."""
 
-    def __init__(self, endpoints: Sequence[CheckedEndpoint], login: Login) -> None:
-        self._all, self._login = endpoints, login
+    def __init__(
+        self, endpoints: Sequence[CheckedEndpoint], login: Login, accepted: Callable[[], None] = lambda: None
+    ) -> None:
+        """`accepted` is called after an endpoint was accepted."""
+        self._all, self._login, self._accepted = endpoints, login, accepted
         self.several = len(endpoints) > 1
         self.cluster = 0  # the cluster ID, once an endpoint has told it
         self.refusal = ""  # why endpoints were refused; empty again after an endpoint was accepted
@@ -102,6 +105,7 @@ class Belonging:
             self._doubted.update(self._all)
         self.refusal = ""
         self._doubted.discard(endpoint)
+        self._accepted()
 
     async def _found(self, timeout: float) -> dict[str, int]:
         """The cluster IDs of the endpoints that answer in time, by address."""

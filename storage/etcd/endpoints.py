@@ -14,6 +14,7 @@ from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 from storage.errors import OtherCluster, StorageError, Unanswered, Unavailable
 from storage.etcd.auth import Login
 from storage.etcd.cluster_check import Belonging
+from storage.etcd.connections import Connections, is_connected
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import rpc_pb2, stubs
 from storage.etcd.http2.line import Line, LineCalls
@@ -97,7 +98,8 @@ class Endpoints:
         if not self._all:
             raise ValueError("no etcd endpoint given")
         self.current = self._all[0]
-        self._belonging = Belonging(self._all, self.login)
+        self._connections = Connections(self._all, self._leave_lost)
+        self._belonging = Belonging(self._all, self.login, self._connections.keep)
         self._ready: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -195,10 +197,15 @@ class Endpoints:
         return self.login.metadata
 
     def leave(self, endpoint: EtcdEndpoint) -> None:
-        """Switches to the next endpoint, if `endpoint` is the one in use."""
+        """Switches to the next endpoint that is connected, if `endpoint` is the one in use."""
         self._belonging.doubt(endpoint)
         if self.current is endpoint:
-            self.current = self._all[(self._all.index(endpoint) + 1) % len(self._all)]
+            self.current = self._connections.next(endpoint)
+
+    def _leave_lost(self) -> None:
+        """Leaves the endpoint in use, if it is not connected and another one is."""
+        if not is_connected(self.current) and is_connected(self._connections.next(self.current)):
+            self.leave(self.current)
 
     async def close(self) -> None:
         """Ends all calls, which raise Unavailable, and closes the connections."""
@@ -207,6 +214,7 @@ class Endpoints:
             self._ready.cancel()
         await self.login.close()
         await self._belonging.close()
+        await self._connections.close()
         await asyncio.gather(*(endpoint.close() for endpoint in self._all))
 
     async def _recover(

@@ -29,6 +29,11 @@ class Proxy:
     def endpoint(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
+    @property
+    def is_used(self) -> bool:
+        """Whether a connection is open."""
+        return bool(self._writers)
+
     def hold(self) -> None:
         """Half-opens connections: they stay open, but no byte passes."""
         self._flows.clear()

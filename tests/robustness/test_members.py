@@ -168,6 +168,21 @@ async def test_a_read_and_a_write_are_not_kept_by_a_stopped_member(members: list
         members[0].resume()
 
 
+async def test_members_are_connected_again_before_they_are_needed(members: list[Member], proxies: list[Proxy]) -> None:
+    async with (
+        EtcdClient(EtcdSettings(tuple(proxy.endpoint for proxy in proxies))) as client,
+        asyncio.timeout(PATIENCE),
+    ):
+        await written(client, b"/a")
+        for proxy in proxies:
+            proxy.cut()
+            while proxy.is_used:
+                await asyncio.sleep(0.02)
+            proxy.heal()
+            while not proxy.is_used:
+                await asyncio.sleep(0.02)
+
+
 async def test_progress_is_trusted_by_the_member_of_the_stream(
     members: list[Member], monkeypatch: pytest.MonkeyPatch
 ) -> None:
