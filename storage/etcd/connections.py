@@ -8,11 +8,16 @@ try the old address, where nothing answers, for three to five seconds.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import grpc.aio
 from grpc import ChannelConnectivity
+
+log = logging.getLogger(__name__)
+
+_PAUSE = 1.0  # seconds after a failure
 
 
 class ConnectedEndpoint(Protocol):
@@ -52,10 +57,14 @@ class Connections(Generic[Endpoint]):
 
     async def _keep(self, channel: grpc.aio.Channel) -> None:
         while True:
-            state = channel.get_state(try_to_connect=True)
-            await channel.wait_for_state_change(state)
-            if ChannelConnectivity.READY in (state, channel.get_state()):
-                self._changed()
+            try:
+                state = channel.get_state(try_to_connect=True)
+                await channel.wait_for_state_change(state)
+                if ChannelConnectivity.READY in (state, channel.get_state()):
+                    self._changed()
+            except Exception as error:
+                log.error("could not follow the connection to an etcd member", extra={"error": repr(error)})
+                await asyncio.sleep(_PAUSE)
 
 
 def is_connected(endpoint: ConnectedEndpoint) -> bool:

@@ -73,3 +73,29 @@ async def test_lost_and_new_connections_are_told() -> None:
         async with asyncio.timeout(60):
             await told.acquire()
     await connections.close()
+
+
+async def test_a_failure_is_logged_and_the_connection_followed_on(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("storage.etcd.connections._PAUSE", 0)
+    failures, told = iter([True]), asyncio.Semaphore(0)
+
+    def changed() -> None:
+        if next(failures, False):
+            raise ValueError
+        told.release()
+
+    endpoints = [Endpoint(READY), Endpoint(READY)]
+    connections = Connections(endpoints, changed)
+    connections.keep()
+    await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        endpoints[0].own.turn(FAILED)
+        while not caplog.records:
+            await asyncio.sleep(0)
+        while told.locked():
+            endpoints[0].own.turn(FAILED if endpoints[0].own.state is READY else READY)
+            await asyncio.sleep(0)
+    await connections.close()
+    assert "could not follow the connection to an etcd member" in caplog.text
