@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 
@@ -14,19 +15,21 @@ from gateway.jsontypes import JsonObject, loads
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
 from gateway.kinds.write_context import WriteContext, WriteOptions
-from gateway.selectors.labels import parse
+from gateway.selectors.label_selector import compile_selector
 from gateway.subresources.answers import created_status, set_condition
-from gateway.subresources.selector_text import selector_text
 from gateway.validation import field
 from gateway.writing.admission import mutate, validate
 from gateway.writing.body import read_object
 from gateway.writing.delete import delete_object
 from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, Present
+from gateway.writing.offload import offloaded
 from gateway.writing.options import DeleteOptions, validated_delete_options, write_options
 from gateway.writing.raw_update import change_stored
 from gateway.writing.update import update_object
 from gateway.writing.write import Write, begin, begin_as
+from storage.errors import StoredObject
+from storage.time_slice import TimeSlice
 
 MAX_DISRUPTED_PODS = 2000
 _MANAGER = "kube-apiserver"
@@ -94,9 +97,7 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, context: WriteConte
     """
     keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
     stored = await keeper.store.list(keeper.collection(context.namespace))
-    budgets = [loads(each.value) for each in stored]
-    labels = pod["metadata"].get("labels") or {}
-    mine = [each for each in budgets if _selects(each, labels)]
+    mine = await _selecting(stored, pod["metadata"].get("labels") or {})
     if len(mine) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
         raise StatusError(500, "", text)
@@ -120,12 +121,25 @@ async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, context: WriteConte
     return ""
 
 
-def _selects(budget: JsonObject, labels: dict[str, str]) -> bool:
+async def _selecting(stored: Sequence[StoredObject], labels: dict[str, str]) -> list[JsonObject]:
+    """The budgets that select a pod of these labels. There may be thousands, so other requests run in between."""
+    found, piece = list[JsonObject](), TimeSlice()
+    for each in stored:
+        budget = await offloaded(len(each.value), _if_it_selects, each.value, labels)
+        if budget is not None:
+            found.append(budget)
+        if piece.over():
+            await piece.next()
+    return found
+
+
+def _if_it_selects(value: bytes, labels: dict[str, str]) -> JsonObject | None:
+    budget: JsonObject = loads(value)
     selector = (budget.get("spec") or {}).get("selector")
     if selector is None:
-        return False
-    matcher = parse(selector_text(selector, plain=False))
-    return matcher is None or bool(matcher(labels))
+        return None
+    matches = compile_selector(selector)
+    return budget if matches is None or matches(labels) else None
 
 
 def _is_ready(pod: JsonObject) -> bool:
