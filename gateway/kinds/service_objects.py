@@ -21,8 +21,9 @@ class ServiceObjects:
         return self._objects.cached(_SERVICES, namespace, name)
 
     def endpoint_slices(self, namespace: str, service: str) -> list[JsonObject]:
-        """The EndpointSlices of a service."""
-        found = self._objects.stored(_SLICES, namespace)
+        """The EndpointSlices of a service. Only those whose bytes have its name are parsed: there may be thousands."""
+        named = f'"{service}"'.encode("utf-8", "surrogatepass")  # a label's value has no escapes
+        found = [each.parsed() for each in self._objects.readable(_SLICES, namespace) if named in each.tail]
         return [each for each in found if (each["metadata"].get("labels") or {}).get(SERVICE_NAME) == service]
 
 
