@@ -11,7 +11,7 @@ from gateway.jsontypes import JsonObject, dumps
 from gateway.memo import Memory
 
 QUIET = "quiet"
-"""The template has no warnings."""
+"""The template has no warnings. All releases have the same warnings: `template_warnings` takes no release."""
 
 _passed: Memory[tuple[str, bytes], bool] = Memory()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from gateway.validation import known_templates
 from gateway.validation.field import FieldError
 from gateway.validation.pod_options import PodOptions, options_of_create
 from gateway.validation.pod_template import options_of_update, template_options, validate_pod_template
+from gateway.validation.pod_warnings import template_warnings
 
 WORDS = st.sampled_from(["a", "b", "A_", ""])
 PORT = st.fixed_dictionaries({"containerPort": st.sampled_from([1, 2, 0]), "protocol": st.just("TCP")})
@@ -88,6 +91,14 @@ def test_a_template_that_one_release_accepts_is_judged_again_by_the_rules_of_ano
     older, newer = (options_of_create(is_pod=False, enabled=Gates(minor).enabled) for minor in ("1.36", "1.37"))
     assert not errors_of(template, older)
     assert errors_of(template, newer)
+
+
+def test_warnings_do_not_depend_on_the_release() -> None:
+    """If they did, the rule QUIET would have to name the release, as the rules of a create do."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("gateway.validation.")]
+    for module in (each for each in modules if each.__name__.endswith("_warnings")):
+        assert not {"Enabled", "Gates", "Release"} & vars(module).keys(), module.__name__
+    assert set(signature(template_warnings).parameters) == {"template", "path"}
 
 
 def test_a_template_whose_warnings_were_not_all_read_is_not_known() -> None:
