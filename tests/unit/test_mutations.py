@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from tests.upstream.mutations import mutated, mutations
-from tests.upstream.noticing import noticing
+from tests.upstream.mutations import FIRST, mutated, mutations, observed
+from tests.upstream.noticing import Noticing
+from tests.upstream.reached import IMPORTED
 
 ROOT = Path(__file__).parents[2]
 SOURCE = """
@@ -34,8 +36,24 @@ def test_each_rule_is_broken_in_its_place(tmp_path: Path) -> None:
         compile(mutated(SOURCE, each), "rules.py", "exec")
 
 
-def test_the_nearest_tests_are_asked_first() -> None:
-    asked = noticing(ROOT, "gateway/validation/names.py")
-    assert asked[0] == "tests/unit/validation/test_names.py"
-    servers = [place for place, each in enumerate(asked) if each.startswith("tests/integration/writes/")]
-    assert 0 < asked.index("tests/unit/validation/test_objectmeta.py") < min(servers)
+def test_what_evaluates_a_rule_is_told_for_each_of_them(tmp_path: Path) -> None:
+    source = FIRST + SOURCE
+    (tmp_path / "rules.py").write_text(source, encoding="utf-8")
+    rules = dict(enumerate(mutations(tmp_path, "rules.py")))
+    told: list[int] = []
+    words = observed(source, rules).replace("from tests.upstream.reached import reached as reached_by_a_test", "")
+    names: dict[str, Any] = {"reached_by_a_test": told.append}
+    exec(compile(words, "rules.py", "exec"), names)  # it is the text above
+    assert names["allowed"](2, "u") is True and told == [1, 2, 0, 4]
+
+
+def test_the_likeliest_tests_run_first() -> None:
+    rule = next(each for each in mutations(ROOT, "gateway/validation/names.py"))
+    own, room, other = (
+        f"tests/unit/{each}" for each in ("validation/test_names.py::t", "validation/test_a.py::t", "b/c.py::t")
+    )
+    part, far = "tests/integration/writes/test_a.py::t", "tests/integration/quotas/test_a.py::t"
+    seconds = {own: 5.0, room: 2.0, other: 1.0, part: 0.5, far: 0.1}
+    assert Noticing({7: set(seconds)}, seconds).tests(7, rule) == ([own, room, other, part], [far])
+    assert Noticing({7: {IMPORTED}}, seconds).tests(7, rule) == ([own, room, other, part], [far])
+    assert Noticing({}, seconds).tests(7, rule) == ([], [])

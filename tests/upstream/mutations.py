@@ -1,9 +1,11 @@
-"""Finds rules in a module that can be broken, and makes its source with one of them broken."""
+"""Finds rules in a module that can be broken. Makes its source with one of them broken, or with calls that tell when
+some of them are evaluated.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -60,6 +62,24 @@ def mutated(source: str, mutation: Mutation) -> str:
     """The module's source with the rule broken."""
     encoded = source.encode()
     return (encoded[: mutation.start] + mutation.instead.encode() + encoded[mutation.end :]).decode()
+
+
+FIRST = "from __future__ import annotations\n"  # each module begins with it: no line is shifted by what follows it
+CALLED = "reached_by_a_test"
+
+
+def observed(source: str, numbered: Mapping[int, Mutation]) -> str:
+    """The module's source with a call before each of these rules, which has the rule's number."""
+    encoded = source.encode()
+    edges = [(each.start, 1, -each.end, number) for number, each in numbered.items()]
+    edges += [(each.end, 0, -each.start, number) for number, each in numbered.items()]
+    for place, begins, _, number in sorted(
+        edges, reverse=True
+    ):  # from the end; an inner rule is opened after its outer one
+        words = f"({CALLED}({number}), (".encode() if begins else b"))[1]"
+        encoded = encoded[:place] + words + encoded[place:]
+    head = f"{FIRST[:-1]}; from tests.upstream.reached import reached as {CALLED}\n"
+    return encoded.decode().replace(FIRST, head, 1)
 
 
 def _broken(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -1,11 +1,16 @@
-"""Finds the tests that can notice a broken module: those that import it, and server tests for its part."""
+"""Finds the tests that can notice a broken rule: those that evaluate it. They are found by running the tests once."""
 
 from __future__ import annotations
 
-import ast
-from collections import deque
-from functools import cache
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from tests.upstream.mutations import Mutation, observed
+from tests.upstream.reached import IMPORTED
 
 SERVERS = {  # part of the server -> folders of tests in which a server does that part's work
     "gateway/validation": ("writes", "customresources", "representations"),
@@ -14,67 +19,62 @@ SERVERS = {  # part of the server -> folders of tests in which a server does tha
     "storage": ("etcd", "reads", "writes"),
     "gateway/access": ("access",),
 }
-FAR = 99
+UNIT = "tests/unit/"
+MOST = 400  # unit tests that are near
 
 
-def noticing(root: Path, file: str) -> list[str]:
-    """Files of tests, nearest first: by the number of imports between; files with the module's name come first."""
-    module = _name(Path(file))
-    near = _distances(root, module)
-    unit = [path for path in sorted((root / "tests/unit").rglob("test_*.py")) if _distance(root, path, near) < FAR]
-    words = {module.rpartition(".")[2].rstrip("s"), Path(file).parent.name.rstrip("s")}
+class Noticing:
+    """Which tests evaluate which rules, as one run of the short tests has shown."""
 
-    def place(path: Path) -> tuple[int, int, str]:
-        like = sum(word in path.as_posix() for word in words)
-        return _distance(root, path, near), -like, path.as_posix()
+    def __init__(self, found: Mapping[int, set[str]], seconds: Mapping[str, float]) -> None:
+        self._found, self._seconds = found, seconds
 
-    part = next(part for part in SERVERS if file.startswith(part))
-    above = root / "tests/integration"
-    servers = [each for folder in SERVERS[part] for each in sorted((above / folder).glob("test_*.py"))]
-    close = [path for path in sorted(unit, key=place) if _distance(root, path, near) <= 2]
-    own = sorted((root / "tests/unit" / part.rpartition("/")[2]).rglob("test_*.py"))
-    return list(dict.fromkeys(path.relative_to(root).as_posix() for path in [*close, *own, *servers]))
+    def tests(self, number: int, rule: Mutation) -> tuple[list[str], list[str]]:
+        """The near tests of a rule, and the others; the likeliest come first. Both are empty if no test evaluates it.
 
+        Near are unit tests, those of its module first, and tests with servers of its part. What is left is thousands
+        of tests for some rules.
+        """
+        found = set(self._found.get(number, ()))
+        if IMPORTED in found:  # each test depends on it
+            found = set(self._seconds)
+        unit = sorted((each for each in found if each.startswith(UNIT)), key=lambda test: self._place(rule, test))
+        servers = sorted(found.difference(unit), key=lambda test: self._place(rule, test))
+        of_part = [each for each in servers if each.startswith(_folders(rule))]
+        near = unit[:MOST] + of_part
+        return near, unit[MOST:] + [each for each in servers if each not in set(of_part)]
 
-def _name(file: Path) -> str:
-    parts = file.with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-@cache
-def _distances(root: Path, module: str) -> dict[str, int]:
-    """The number of imports from one module to each other module."""
-    importers: dict[str, set[str]] = {}
-    for name, imported in _imports(root).items():
-        for each in imported:
-            importers.setdefault(each, set()).add(name)
-    found, queue = {module: 0}, deque([module])
-    while queue:
-        each = queue.popleft()
-        for one in importers.get(each, ()):
-            if one not in found:
-                found[one] = found[each] + 1
-                queue.append(one)
-    return found
+    def _place(self, rule: Mutation, test: str) -> tuple[int, float, str]:
+        file, room = test.partition("::")[0], f"{UNIT}{rule.file.removeprefix('gateway/').partition('/')[0]}/"
+        mirrors = file.startswith(room) and file.endswith(f"/test_{Path(rule.file).stem}.py")
+        return 0 if mirrors else 1 if file.startswith(room) else 2, self._seconds.get(test, 0.0), test
 
 
-@cache
-def _imports(root: Path) -> dict[str, set[str]]:
-    files = [path for top in ("gateway", "storage") for path in (root / top).rglob("*.py")]
-    return {_name(path.relative_to(root)): _imported(path) for path in files}
+def watched(tree: Path, rules: Sequence[Mutation], workers: int) -> Noticing:
+    """Runs the short tests on a copy of the tree, in which each rule says when it is evaluated. What fails does not
+    count: some tests look at the source, or at the time.
+    """
+    record = tree.parent / "reached"
+    record.touch()
+    sources = {file: (tree / file).read_text(encoding="utf-8") for file in {each.file for each in rules}}
+    for file, source in sources.items():
+        numbered = {number: each for number, each in enumerate(rules) if each.file == file}
+        (tree / file).write_text(observed(source, numbered), encoding="utf-8")
+    words = ["-m", "not long", "-p", "no:cacheprovider", "-p", "tests.upstream.reaching", "--timeout=300", "--tb=no"]
+    spread = ["-n", f"{workers}", "--dist", "loadfile", "--no-loadscope-reorder"]
+    environment = os.environ | {"PYTHONPATH": str(tree), "APISERVER_GATEWAY_REACHED": str(record)}
+    command = [sys.executable, "-m", "pytest", *words, *spread]
+    subprocess.run(command, cwd=tree, env=environment | {"HYPOTHESIS_PROFILE": "once"}, check=False)
+    for file, source in sources.items():
+        (tree / file).write_text(source, encoding="utf-8")
+    found: dict[int, set[str]] = {}
+    for line in record.read_text(encoding="utf-8").splitlines():
+        number, test = json.loads(line)
+        found.setdefault(number, set()).add(test)
+    times = Path(f"{record}.times").read_text(encoding="utf-8").splitlines()
+    return Noticing(found, dict(map(json.loads, times)))
 
 
-@cache
-def _imported(path: Path) -> set[str]:
-    """The modules that a file imports, and those that it may import: `from a import b` may mean a.b."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
-
-
-def _distance(root: Path, test: Path, near: dict[str, int]) -> int:
-    return min((near[each] for each in _imported(test) if each in near), default=FAR)
+def _folders(rule: Mutation) -> tuple[str, ...]:
+    part = next(part for part in SERVERS if rule.file.startswith(part))
+    return tuple(f"tests/integration/{folder}/" for folder in SERVERS[part])
