@@ -56,7 +56,7 @@ class PolicyRule:
         if not (self.any_verb or info.verb in self.verbs):
             return False
         if not info.is_resource:
-            return info.path in self.urls or (bool(self.prefixes) and info.path.startswith(self.prefixes))
+            return info.path in self.urls or info.path.startswith(self.prefixes)
         return (
             (self.any_group or info.group in self.groups)
             and (
@@ -85,7 +85,7 @@ class PolicyRule:
         return not self.names or (bool(name) and name in self.names)
 
     def covers_url(self, url: str) -> bool:
-        return url in self.urls or (bool(self.prefixes) and url.startswith(self.prefixes))
+        return url in self.urls or url.startswith(self.prefixes)
 
 
 def compile_rule(spec: JsonObject) -> PolicyRule:

@@ -151,7 +151,7 @@ def _no_message(error: OutOfBudget) -> Result:
 
 
 def _usable(result: Result) -> str:
-    if result.error or not isinstance(result.value, str):
+    if not isinstance(result.value, str):  # or it has an error
         return ""
     message = result.value.strip()
     return "" if "\n" in message or byte_length(message) > LONGEST_MESSAGE else message
