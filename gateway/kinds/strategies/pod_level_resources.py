@@ -1,6 +1,5 @@
 """Pod-level resources that follow from all containers, including those that admission adds.
 
-
 Source: KEP-2837 "Pod Level Resource Specifications", feature gate PodLevelResourcesFixDefaulting.
 """
 
