@@ -77,7 +77,7 @@ class Usage:
             self.bytes -= share.bytes
 
     def reserve(self, key: bytes, objects: int, size: int) -> Reservation:
-        """Counts a write of a key, until a cache has it or until `release`. Each write of a key is counted by itself."""
+        """Counts a write of a key, until a cache has it or until `release`. Each write of a key counts by itself."""
         made = Reservation(key, objects, size)
         self._reserved.setdefault(key, []).append(made)
         self.objects += objects
@@ -85,8 +85,8 @@ class Usage:
         return made
 
     def told(self, key: bytes) -> None:
-        """Ends one reservation of a key, of which a cache has a change: the oldest one. If another write made the change,
-        that one fails, as its version is no longer the present one.
+        """Ends the oldest reservation of a key, because a cache has a change of it. If another write made the change,
+        the oldest one fails: its version is no longer the present one.
         """
         if key in self._reserved:
             self.release(self._reserved[key][0])

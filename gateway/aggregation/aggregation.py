@@ -53,28 +53,35 @@ class Aggregation:
         self.ended = False  # whether `run` has ended
         services.on_change(self._changed)
 
-    async def run(self, duty: Duty) -> None:
-        """Runs all queues until cancelled. The availability queue runs only while this process has the `duty`."""
+    def follow(self) -> None:
+        """Makes the metrics of the process tell of these APIServices."""
+        self._availability.follow()
+
+    async def run(self, duty: Duty, *, most_workers: int = _WORKERS, registers: bool = True) -> None:
+        """Runs all queues until cancelled. The availability queue runs only while this process has the `duty`, and that
+        of the APIServices of CustomResourceDefinitions only if it `registers`.
+        """
         try:
-            await self._work(duty)
+            await self._work(duty, most_workers, registers)
         finally:
             self.ended = True
 
-    async def _work(self, duty: Duty) -> None:
+    async def _work(self, duty: Duty, workers: int, registers: bool) -> None:
         async with TaskGroup() as group:
-            group.create_task(self._look(duty))
-            group.create_task(work(self.registration.queue, self.registration.reconcile, _REGISTERING))
-            group.create_task(work(self._discovered.queue, self._discovered.reconcile, _WORKERS))
-            group.create_task(work(self.described.queue, self.described.reconcile, _WORKERS))
+            group.create_task(self._look(duty, workers))
+            if registers:
+                group.create_task(work(self.registration.queue, self.registration.reconcile, _REGISTERING))
+            group.create_task(work(self._discovered.queue, self._discovered.reconcile, workers))
+            group.create_task(work(self.described.queue, self.described.reconcile, workers))
 
-    async def _look(self, duty: Duty) -> None:
+    async def _look(self, duty: Duty, workers: int) -> None:
         """Waits for the duty, and then checks availability.
 
         The queue collects changes in the meantime, so the first checks are of these.
         """
         await duty.taken()
         try:
-            await work(self._availability.queue, self._availability.reconcile, _WORKERS)
+            await work(self._availability.queue, self._availability.reconcile, workers)
         finally:
             duty.leave()
 

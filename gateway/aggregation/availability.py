@@ -68,6 +68,9 @@ class Availability:
         self.queue: WorkQueue[str] = WorkQueue("RemoteAvailabilityController", max_delay=EVERY)
         self._unavailable: dict[str, bool] = {}
         self._found: Counter[tuple[str, ...]] = Counter()  # by name and reason
+
+    def follow(self) -> None:
+        """Makes the families of metrics report what this one finds: metrics are of the process, whose root this is."""
         UNAVAILABLE.reads(lambda: {(name,): float(gone) for name, gone in self._unavailable.items()})
         UNAVAILABLE_TOTAL.reads(lambda: self._found)
 
@@ -90,7 +93,7 @@ class Availability:
         if service.service is None:
             if service.available:
                 return
-            await self._write(service, {"status": "True", **_LOCAL})
+            await self._write(service, {"status": "True", **LOCAL})
             return
         self.queue.add_after(name, EVERY)
         try:
@@ -181,4 +184,5 @@ class Availability:
         await self._actor.change(status, "", service.name, alter)
 
 
-_LOCAL = {"reason": "Local", "message": "Local APIServices are always available"}
+LOCAL = {"reason": "Local", "message": "Local APIServices are always available"}
+"""The condition of an APIService of this server's own."""

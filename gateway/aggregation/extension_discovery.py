@@ -12,6 +12,7 @@ from typing import NamedTuple
 from gateway.aggregation.availability import AGGREGATOR
 from gateway.aggregation.documents import DocumentClient, Unusable
 from gateway.aggregation.objects import is_segment
+from gateway.aggregation.priorities import PRIORITIES
 from gateway.aggregation.services import ApiService, ApiServices
 from gateway.discovery.others import version_order
 from gateway.endpoints.foreign import ForeignKind
@@ -37,8 +38,8 @@ MOST_OBJECTS = 50_000
 _V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _ACCEPT: Header = (b"accept", _V2.encode())
 _ACCEPT_BEFORE: Header = (b"accept", f"{_V2},{_V2.replace('v=v2;', 'v=v2beta1;')}".encode())
-_PRIORITIES = {"apiregistration.k8s.io": 1 << 30}  # it has no APIService, and comes first
 _CUSTOM = 1000, 100  # the priorities of a CRD's APIService, for the time before it exists
+_UNKNOWN: tuple[int, dict[str, int]] = _CUSTOM[0], {}
 
 
 @dataclass(slots=True)
@@ -202,7 +203,8 @@ class ExtensionDiscovery:
         """groupPriorityMinimum and versionPriority of a group version."""
         service = self._services.get(f"{version}.{group}")
         if service is None:
-            return _PRIORITIES.get(group, _CUSTOM[0]), _CUSTOM[1]
+            priority, versions = PRIORITIES.get(group, _UNKNOWN)  # control planes have no APIServices of these
+            return priority, versions.get(version, _CUSTOM[1])
         return service.group_priority, service.version_priority
 
 

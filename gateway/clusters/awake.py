@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any, Protocol
 
 from gateway.access.authentication import Authenticator
+from gateway.aggregation.duty import Duty
 from gateway.clusters.definition import Limits
 from gateway.clusters.letting_go import let_go
 from gateway.clusters.turns import Turns
@@ -29,6 +31,7 @@ from storage.store import EtcdStore
 
 logger = logging.getLogger(__name__)
 
+_CHECKED_AT_ONCE = 4  # APIServices
 _MOMENT = 1.0  # seconds
 _SOON = 0.05  # seconds after a load until its controllers look at all objects: the request that woke it goes first
 _SETTLED = 0.2, 2.0  # seconds after a load: by then its controllers have looked at all objects
@@ -68,6 +71,7 @@ class Awake:
         self.gateway, self._handler = means.gateway(settings, database, client)
         self.gateway.controllers.most_workers = 1  # each is a task that waits
         self._tasks = means.tasks(self.gateway.stopping)
+        self._aggregating: asyncio.Task[None] | None = None
         self._leading: asyncio.Task[None] | None = None
         self._answering: set[asyncio.Task[None]] = set()
         self._settling: list[asyncio.TimerHandle] = []
@@ -83,11 +87,19 @@ class Awake:
         gateway.readable.set()
         gateway.furnished.set()
         self._tasks.keep_up("definitions", gateway.definitions.run)
+        gateway.aggregation.services.on_change(self._aggregate)
         await gateway.definitions.ready.wait()
         gateway.served.set()
         self._used = monotonic()
         call_later = asyncio.get_running_loop().call_later
         self._settling = [call_later(moment, self.forget) for moment in _SETTLED]
+
+    def _aggregate(self, _names: Collection[str]) -> None:
+        """Begins to look at extension API servers once an APIService names one."""
+        aggregation = self.gateway.aggregation
+        if self._aggregating is None and aggregation.services.remote:
+            run = partial(aggregation.run, Duty(None), most_workers=_CHECKED_AT_ONCE, registers=False)
+            self._aggregating = self._tasks.keep_up("aggregation", run)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request; the path in the scope is that within the control plane. Raises Refused."""

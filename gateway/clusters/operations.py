@@ -1,4 +1,5 @@
-"""Answers requests to a control plane that are for no object: health, version, OpenAPI and the keys of its tokens.
+"""Answers requests to a control plane that are for no object: health with its checks, version, OpenAPI and the
+keys of its tokens.
 
 What tells of the process or of other control planes, such as /metrics and profiles, is served by the root only.
 """
@@ -6,11 +7,12 @@ What tells of the process or of other control planes, such as /metrics and profi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.send import Send
+from gateway.observability.probes import Probes
 from gateway.requests.context import Receive
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
 
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_CHECKS = tuple(_HEALTH)
 HEALTH = frozenset(each.encode() for each in _HEALTH)
 _OK = b"ok"
 
@@ -26,16 +29,20 @@ _OK = b"ok"
 class OwnOperations:
     """An ASGI application. A control plane that answers is healthy: it was loaded first."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self, gateway: Gateway, probes: Callable[[Gateway], Probes]) -> None:
+        """`probes` makes what answers single checks, and requests that exclude some."""
+        self._gateway, self._make = gateway, probes
+        self._probes: Probes | None = None
         self._app: FastAPI | None = None
         self._making: asyncio.Task[FastAPI] | None = None
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        if scope["path"] in _HEALTH:
+        if scope["path"] in _HEALTH and not scope["query_string"]:
             headers = [NO_SNIFF, (b"content-length", b"%d" % len(_OK)), (b"content-type", TEXT_TYPE)]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": _OK})
+            return
+        if scope["path"].startswith(_CHECKS) and await self._checks().answered(scope, send):
             return
         app = self._app
         if app is None:
@@ -50,8 +57,13 @@ class OwnOperations:
 
         return described_only(self._gateway, self._paths)
 
+    def _checks(self) -> Probes:
+        if self._probes is None:
+            self._probes = self._make(self._gateway)
+        return self._probes
+
     def _paths(self) -> list[str]:
-        return [*self._gateway.discovery.paths(), *_HEALTH]
+        return [*self._gateway.discovery.paths(), *self._checks().paths()]
 
 
 def _import_all() -> None:

@@ -4,6 +4,7 @@ services and of nodes: none of them may lead to this host, or to what only its n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Network, ip_address, ip_network
 
 _OF_HOSTS = tuple(
@@ -14,15 +15,25 @@ _OF_HOSTS = tuple(
 _TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: the last 32 bits are an IPv4 address (RFC 6052)
 
 
-def may_be_called(address: str) -> bool:
-    """Whether a control plane may call an address: not one of this host (`dialled` finds
-    those of its interfaces), of a cloud's metadata, link-local, multicast or reserved."""
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if found.version == 6:
-        inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
-        found = IPv4Address(int(found) & 0xFFFFFFFF) if found in _TRANSLATED else inner or found
-    refused = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
-    return not (refused or found.is_reserved or any(found in each for each in _OF_HOSTS))
+class Outward:
+    """Decides for the control planes of a server."""
+
+    def __init__(self, allowed: Sequence[str] = ()) -> None:
+        """`allowed` are networks that they may call in any case (--control-planes-reach)."""
+        self._allowed = tuple(ip_network(each) for each in allowed)
+
+    def __call__(self, address: str, *, of_host: bool = False) -> bool:
+        """Whether a control plane may call an address: not one of this host (`dialled` finds those of its interfaces),
+        of a cloud's metadata, link-local, multicast or reserved.
+        """
+        try:
+            found = ip_address(address.partition("%")[0])
+        except ValueError:
+            return False
+        if found.version == 6:
+            inner = found.ipv4_mapped or found.sixtofour or (found.teredo[1] if found.teredo else None)
+            found = IPv4Address(int(found) & 0xFFFFFFFF) if found in _TRANSLATED else inner or found
+        if any(found in each for each in self._allowed):
+            return True
+        refused = found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified
+        return not (refused or found.is_reserved or of_host or any(found in each for each in _OF_HOSTS))

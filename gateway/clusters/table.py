@@ -12,7 +12,7 @@ from time import monotonic
 from gateway.clusters.awake import Awake, Means
 from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, ClusterDefinition, described
 from gateway.clusters.door import Door
-from gateway.clusters.outbound import may_be_called
+from gateway.clusters.outbound import Outward
 from gateway.clusters.roles import DefaultRoles, known
 from gateway.clusters.secrets import NAMESPACE, ClusterCredentials, credentials_in, name_of
 from gateway.clusters.template_copy import copy_of
@@ -82,6 +82,7 @@ class Table:
         self._ending: set[asyncio.Task[None]] = set()
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
+        self._reaches = Outward(root.settings.control_planes_reach)
         self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
         self.audit = root.services.audit
         self.ready = asyncio.Event()  # the control planes that exist are known
@@ -286,7 +287,7 @@ class Table:
 
     def _part(self, settings: Settings, name: str, beginning: Beginning = (None, None)) -> Awake:
         database = self._database(name, beginning)
-        client = Client(altogether=_MOST_IDLE, places=self._places, reaches=may_be_called)
+        client = Client(altogether=_MOST_IDLE, places=self._places, reaches=self._reaches)
         return Awake(settings, database, self.common, self._means, client)
 
     def _stirred(self, uid: str) -> None:

@@ -13,9 +13,12 @@ from gateway.clusters.for_tests import ForTests
 from gateway.clusters.operations import OwnOperations
 from gateway.clusters.reconciler import Reconciler, install
 from gateway.clusters.table import Table
+from gateway.controllers.bootstrap import BOOTSTRAP_HOOKS
 from gateway.kinds.registry import Registry
 from gateway.launch.background import Background, come_before
+from gateway.launch.checks import checks_of
 from gateway.launch.ports import ANY_ADDRESS, loopback
+from gateway.observability.probes import Probes
 from gateway.operations.application import Operational
 from gateway.outbound.client import Client
 from gateway.requests.parts import Gateway
@@ -40,7 +43,7 @@ def planes_of(
     """
 
     def gateway(settings: Settings, database: Database, client: Client) -> tuple[Gateway, Answering]:
-        return make(settings, database, client, OwnOperations)
+        return make(settings, database, client, partial(OwnOperations, probes=probes_of))
 
     means = Means(gateway, partial(knowing, root.registry), lambda stopping: Background(stopping, _failed))
     table = Table(root, means, address_of(root.settings))
@@ -48,6 +51,11 @@ def planes_of(
     root.controllers.beside.append(reconciler.lead)
     operational.clusters = ForTests(root, table)
     return ControlPlanes(root, table), with_clusters(handler, table)
+
+
+def probes_of(gateway: Gateway) -> Probes:
+    """The health checks of a control plane. Metrics are of the process."""
+    return Probes(gateway, BOOTSTRAP_HOOKS, checks_of(gateway), counts=False)
 
 
 def address_of(settings: Settings) -> str:

@@ -53,15 +53,17 @@ def group_of(name: str) -> str:
     return _OVERRIDE.sub(r"\1\2", name)
 
 
-async def report(endpoint: str, checks: Mapping[str, Check], given: Collection[str], verbose: bool) -> HealthReport:
+async def report(
+    endpoint: str, checks: Mapping[str, Check], given: Collection[str], verbose: bool, counts: bool = True
+) -> HealthReport:
     """Runs the checks that `given` does not exclude (the query parameter `exclude`), in parallel, as some of them wait.
 
-    If a check fails, the text is verbose, without the reasons.
+    If a check fails, the text is verbose, without the reasons. The metrics have the results if it `counts`.
     """
     excluded = frozenset(given)
     run = [name for name in checks if not excluded & {name, group_of(name)}]
     reasons = dict(zip(run, await asyncio.gather(*(_failure(checks[name]) for name in run)), strict=True))
-    for name, reason in reasons.items():
+    for name, reason in reasons.items() if counts else ():
         HEALTHY.labels(name, endpoint).set(reason is None)
         CHECKED.labels(name, endpoint, "success" if reason is None else "error").inc()
     failures = {name: reason for name, reason in reasons.items() if reason is not None}

@@ -14,6 +14,7 @@ def follow(gateway: Gateway) -> None:
     show(lambda: _forms(gateway.registry.release.binary))
     process.follow(gateway.registry.release)
     identity.follow(gateway.registry.release)
+    gateway.aggregation.follow()
     storage.follow(gateway)
     flowcontrol.follow(gateway.services.limiter)
     workqueues.follow(gateway.controllers.queues)

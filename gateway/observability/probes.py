@@ -20,10 +20,18 @@ Query = Mapping[str, Sequence[str]]
 class Probes:
     """Answers /healthz, /livez, /readyz and the paths below them."""
 
-    def __init__(self, gateway: Gateway, hooks: Sequence[str], checks: Mapping[str, Callable[[], str]]) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        hooks: Sequence[str],
+        checks: Mapping[str, Callable[[], str]],
+        *,
+        counts: bool = True,
+    ) -> None:
         """`hooks` are the names of the work of the start (post-start hooks). `checks` has more checks by name; each
-        returns the problem, "" for none.
+        returns the problem, "" for none. The metrics have the results if it `counts`.
         """
+        self._counts = counts
         self._endpoints = health.checks_of(gateway, hooks, checks)
 
     def paths(self) -> list[str]:
@@ -43,7 +51,7 @@ class Probes:
         if single:
             response = await _one(checks, name)
         else:
-            response = await _all(endpoint, checks, parse_query(scope["query_string"]))
+            response = await _all(endpoint, checks, parse_query(scope["query_string"]), self._counts)
         assert isinstance(response.body, bytes)
         length = b"%d" % len(response.body)
         headers = [*response.headers, (b"content-length", length), (b"content-type", response.content_type)]
@@ -52,8 +60,8 @@ class Probes:
         return True
 
 
-async def _all(endpoint: str, checks: Mapping[str, health.Check], query: Query) -> Response:
-    report = await health.report(endpoint, checks, query.get("exclude", ()), "verbose" in query)
+async def _all(endpoint: str, checks: Mapping[str, health.Check], query: Query, counts: bool) -> Response:
+    report = await health.report(endpoint, checks, query.get("exclude", ()), "verbose" in query, counts)
     if not report.healthy:
         logger.warning("%s check failed", endpoint, extra=dict(report.failures))
     return Response(200 if report.healthy else 500, report.text.encode(), TEXT_TYPE, [NO_SNIFF])

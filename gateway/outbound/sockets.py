@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from gateway.outbound.connection import PARTING
 
@@ -20,13 +19,14 @@ _PIECE = 256 << 10  # bytes that are read at once
 _MUCH = 64 << 10  # unsent bytes from which on `pause_writing` is called
 
 
-Reaches = Callable[[str], bool]
-"""Whether a client may connect to an address."""
+class Reaches(Protocol):
+    """To which addresses a client may connect. `of_host`: the address is known to be of this host."""
+
+    def __call__(self, address: str, *, of_host: bool = False) -> bool: ...
 
 
 async def dialled(host: str, port: int, reaches: Reaches | None = None) -> socket.socket:
-    """A socket that is connected to the first address of a host that accepts, and that `reaches` allows. With
-    `reaches`, no address of this host is allowed.
+    """A socket that is connected to the first address of a host that accepts, and that `reaches` allows.
 
     Raises OSError, ValueError.
     """
@@ -41,7 +41,8 @@ async def dialled(host: str, port: int, reaches: Reaches | None = None) -> socke
             made.setblocking(False)
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await loop.sock_connect(made, address)
-            if reaches is not None and made.getsockname()[0] == made.getpeername()[0]:
+            at = made.getpeername()[0]
+            if reaches is not None and made.getsockname()[0] == at and not reaches(at, of_host=True):
                 raise PermissionError(errno.EACCES, "this address is of this host")
             return made
         except OSError as error:

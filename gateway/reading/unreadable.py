@@ -27,7 +27,7 @@ def read_error(endpoint: Endpoint, error: CorruptObject) -> StatusError:
     """The error of a GET or DELETE of an unreadable object."""
     if not _named(endpoint):
         return as_status(error)
-    key = error.key.decode(errors="replace").removeprefix(endpoint.services.settings.etcd_prefix)
+    key = endpoint.services.settings.shown_key(error.key, prefixed=False)
     return internal_error(_of_storage(key, error))
 
 
@@ -40,12 +40,12 @@ def write_error(endpoint: Endpoint, error: CorruptObject) -> StatusError:
 
 def list_error(endpoint: Endpoint, entries: Sequence[Entry], error: CorruptObject) -> StatusError:
     """The error of a list with the unreadable object of `error`; `entries` are all objects of the list."""
-    key = error.key.decode(errors="replace")
+    key = endpoint.services.settings.shown_key(error.key)
     if not _named(endpoint):
         if not error.untransformed:
             return as_status(error)
         return internal_error(f"unable to transform key {go_quote(key)}: {error.reason}")
-    found = _errors(entries) or [(key, _of_storage(key, error))]
+    found = _errors(endpoint, entries) or [(key, _of_storage(key, error))]
     causes = [{"reason": _UNEXPECTED, "message": text, "field": each} for each, text in found]
     if len(found) == MOST:
         causes.append({"reason": _TOO_MANY, "message": _MORE})
@@ -65,12 +65,12 @@ def refuse_unreadable(endpoint: Endpoint, entries: Sequence[Entry]) -> None:
             raise list_error(endpoint, entries, _error_of(entry))
 
 
-def _errors(entries: Sequence[Entry]) -> list[tuple[str, str]]:
+def _errors(endpoint: Endpoint, entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """The keys of the first unreadable objects, and the error of each."""
     found = list[tuple[str, str]]()
     for entry in entries:
         if isinstance(entry, CorruptEntry):
-            key = entry.key.decode(errors="replace")
+            key = endpoint.services.settings.shown_key(entry.key)
             found.append((key, _of_storage(key, _error_of(entry))))
             if len(found) == MOST:
                 break

@@ -127,6 +127,7 @@ class Settings:
     service_account_max_token_expiration: float = 0.0
     service_account_jwks_uri: str = ""
     service_account_signing_key_file: Path | None = None
+    shown_prefix: str = ""  # of keys in messages, if not that in etcd: of a control plane below /clusters
     service_account_key: str = ""  # in PEM: of a control plane below /clusters, in place of all files
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
@@ -204,6 +205,12 @@ class Settings:
     testing_api: bool = False
     recorder: bool = False
     control_planes: bool = False
+    control_planes_reach: tuple[str, ...] = ()
+
+    def shown_key(self, key: bytes, *, prefixed: bool = True) -> str:
+        """A key of etcd as messages show it; some show it without the prefix of all keys."""
+        below = key.decode(errors="replace").removeprefix(self.etcd_prefix)
+        return f"{self.shown_prefix or self.etcd_prefix}{below}" if prefixed else below
 
     def check(self) -> None:
         """Raises InvalidSettings for values that are not allowed, or not together."""

@@ -39,6 +39,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
     return replace(
         root,
         etcd_prefix=f"{common_prefix(root)}/{uid}",
+        shown_prefix=root.etcd_prefix,
         cert_dir=root.cert_dir / _OWN,
         tls_cert_file=authority_of(root),
         tls_private_key_file=None,

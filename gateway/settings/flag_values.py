@@ -114,6 +114,12 @@ def network(text: str) -> str:
     return ",".join(map(str, networks))
 
 
+def networks(text: str) -> tuple[str, ...]:
+    from ipaddress import ip_network
+
+    return tuple(str(ip_network(each)) for each in names(text))
+
+
 def endpoints(text: str) -> tuple[str, ...]:
     found = names(text)
     if not all(map(_is_endpoint, found)):

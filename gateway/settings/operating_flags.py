@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway.settings.flag import Flag
-from gateway.settings.flag_values import LOG_FORMATS, boolean, decimal, log_format, names, number, seconds
+from gateway.settings.flag_values import LOG_FORMATS, boolean, decimal, log_format, names, networks, number, seconds
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
 from gateway.settings.verbosity import patterns
 
@@ -18,6 +18,13 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 boolean,
                 "serve more control planes below /clusters/NAME, which ControlPlane objects describe",
                 "BOOL",
+            ),
+            Flag(
+                "control-planes-reach",
+                networks,
+                "networks that control planes may call although they are of this host or link-local, such as "
+                "127.0.0.0/8 for webhooks of a test",
+                "CIDRS",
             ),
         ),
     ),

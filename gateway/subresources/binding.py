@@ -44,11 +44,11 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     await validate(write, admitted, binding)
     pods = endpoint.siblings.of("", "v1", "pods")
 
-    key = pods.key(context.namespace, context.name)
-    left_out = endpoint.services.settings.etcd_prefix if options.dry_run else ""
+    settings = endpoint.services.settings
+    key = settings.shown_key(pods.key(context.namespace, context.name), prefixed=not options.dry_run)
 
     def bind(pod: JsonObject) -> None:
-        _check_preconditions(pod["metadata"], binding["metadata"], key, left_out)
+        _check_preconditions(pod["metadata"], binding["metadata"], key)
         _assign(pod, binding, context.now, context.enabled)
 
     await change_stored(pods, context.namespace, context.name, bind, dry_run=options.dry_run)
@@ -72,11 +72,11 @@ def _check_target(name: str, target: JsonObject, named: bool) -> None:
         raise status.invalid("", "Binding", name, errors)
 
 
-def _check_preconditions(meta: JsonObject, wanted: JsonObject, key: bytes, left_out: str) -> None:
+def _check_preconditions(meta: JsonObject, wanted: JsonObject, key: str) -> None:
     """Raises StatusError 409 if the binding has another uid or resourceVersion than the pod."""
     for member, what in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
         if wanted.get(member) and wanted[member] != meta.get(member):
-            cause = unlike_stored(key, what, wanted[member], meta.get(member, ""), left_out)
+            cause = unlike_stored(key, what, wanted[member], meta.get(member, ""))
             raise status.conflict("", "pods", meta["name"], cause)
 
 

@@ -14,17 +14,15 @@ from storage.errors import StoredObject
 def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
     """Checks the uid in the body of a PUT, which is a precondition. Raises StatusError 409."""
     if wanted and wanted != actual:
-        resource, prefix = write.resource, write.endpoint.services.settings.etcd_prefix
-        cause = unlike_stored(key, "UID", wanted, actual, prefix if write.options.dry_run else "")
+        resource, settings = write.resource, write.endpoint.services.settings
+        cause = unlike_stored(settings.shown_key(key, prefixed=not write.options.dry_run), "UID", wanted, actual)
         raise status.conflict(resource.group, resource.resource, write.context.name, cause)
 
 
-def unlike_stored(key: bytes, what: str, wanted: str, actual: str, left_out: str = "") -> str:
-    """The message of kube-apiserver's storage for a failed precondition. `left_out` is a prefix to remove from the key:
-    in a dry run, keys have no etcd prefix.
-    """
+def unlike_stored(key: str, what: str, wanted: str, actual: str) -> str:
+    """The message of kube-apiserver's storage for a failed precondition. `key` is as messages show it."""
     cause = f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {actual}"
-    return wrong_object(key.decode().removeprefix(left_out), cause)
+    return wrong_object(key, cause)
 
 
 def wrong_object(key: str, cause: str) -> str:

@@ -49,12 +49,13 @@ async def _delete_unreadable_alone(write: Write, options: DeleteOptions) -> None
     write.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", False)
     await _require(write)
     key = write.endpoint.key(context.namespace, context.name)
+    shown = write.endpoint.services.settings.shown_key(key)
 
     async def remove(current: StoredObject | None) -> Decision:
         if current is None:
             raise not_found(resource.group, resource.resource, context.name)
         if not current.corrupt:
-            raise conflict(resource.group, resource.resource, context.name, wrong_object(key.decode(), _READABLE))
+            raise conflict(resource.group, resource.resource, context.name, wrong_object(shown, _READABLE))
         return KEEP if options.dry_run else Delete()
 
     await change(write.store, key, remove)

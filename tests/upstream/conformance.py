@@ -1,14 +1,15 @@
 """Compares throw-away servers with recordings of a real kube-apiserver; exit 1 if a step differs unexpectedly.
 
     python -m tests.upstream conformance DIR [--golden NAME] [--topics lists,watches]
-        [--apart /pods,/configmaps] [--expected FILE] [--report FILE]
+        [--apart /pods,/configmaps] [--expected FILE] [--report FILE] [--control-plane]
 
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is a folder of recordings: golden has those of
 Kubernetes 1.36, golden-1.35 those of 1.35. Without it they are those of the default minor, and the servers are started
 without --kubernetes-version; else they serve the minor of the recordings. Topics that were recorded with the same
 controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
 known to differ, with the reason; without --expected it is the list of the minor in .ci/. What was found is written to
---report, of which tests/upstream/compatibility.py makes a page.
+--report, of which tests/upstream/compatibility.py makes a page. With --control-plane, the scenarios are sent to a
+control plane of each server, and one more list says what differs there.
 
 Scenarios whose hosts need an address that is not loopback run in a network namespace made for them, which takes root
 and the commands unshare and ip; without those they are left out, and that is said.
@@ -34,10 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from apiserver_gateway.testing import ApiServer, Refused, api_server
+from apiserver_gateway.testing.clusters import made as cluster_of
 from apiserver_gateway.testing.requests import answer
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.upstream.in_plane import rewritten
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "1.36"  # the minor of the folder that has no minor in its name
@@ -58,6 +61,8 @@ FLAGS = (  # the flags of the recorded server
 WORDING = (
     re.compile(r"/columnDefinitions/\d+/description$"),  # the published models have a part of these descriptions alone
 )
+_OF_PLANES = "--control-planes", f"--control-planes-reach=127.0.0.0/8,{ADDRESS}/32"
+IN_PLANE = ROOT / ".ci" / "conformance-expected-control-plane.txt"
 _ALWAYS = ("namespace-controller", "garbage-collector-controller")
 
 
@@ -110,6 +115,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--jobs", type=int, default=6)
     parser.add_argument("--apart", default="", help="resources (group/resource) that are kept in a second etcd")
     parser.add_argument("--report", type=Path)
+    parser.add_argument("--control-plane", action="store_true", help="send the scenarios to a control plane")
     options = parser.parse_args(words)
     options.directory = options.directory.resolve()
     topics = set(options.topics.split(","))
@@ -119,9 +125,11 @@ def main(words: Sequence[str]) -> int:
         return in_namespace(words)
     report: Report = {}
     expected = read_expected(options.expected or expected_of(minor_of(options.golden)))
+    if options.control_plane:
+        expected = together(expected, read_expected(IN_PLANE))
     for group in GROUPS:
         if wanted := [topic for topic in group.topics if topic in topics]:
-            given = options.directory, options.golden, group, wanted, options.apart
+            given = options.directory, options.golden, group, wanted, options.apart, options.control_plane
             report |= compared(*given, options.only, options.jobs)
     if options.report:
         options.report.write_text(json.dumps(report))
@@ -144,12 +152,14 @@ def in_namespace(words: Sequence[str]) -> int:
     return subprocess.run(command if probed.returncode == 0 else command[6:], env=where).returncode
 
 
-def compared(directory: Path, golden: str, group: Group, topics: list[str], apart: str, only: str, jobs: int) -> Report:
-    """Compares topics on a new server. Returns the differences by scenario."""
+def compared(
+    directory: Path, golden: str, group: Group, topics: list[str], apart: str, plane: bool, only: str, jobs: int
+) -> Report:
+    """Compares topics on a new server, or on a control plane of it. Returns the differences by scenario."""
     controllers = ",".join((*_ALWAYS, *group.controllers))
     tokens = f"--token-auth-file={directory / 'tokens.csv'}"
     minor = minor_of(golden)
-    flags = [*FLAGS, f"--controllers={controllers}", tokens]
+    flags = [*FLAGS, f"--controllers={controllers}", tokens, *(_OF_PLANES if plane else ())]
     flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS and minor != DEFAULT else []
     with ExitStack() as begun:
         etcd = begun.enter_context(EmbeddedEtcd())
@@ -161,8 +171,12 @@ def compared(directory: Path, golden: str, group: Group, topics: list[str], apar
             flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
         with api_server(*flags, etcd_servers=etcd.endpoint) as server:
             until_ready(server)
-            paths = [directory / "scenarios" / topic for topic in topics]
-            return check(directory, directory / golden, server.url, paths, only, jobs)
+            asked, scenarios = (server.url, TOKEN), directory / "scenarios"
+            if plane:
+                made = cluster_of(server, "plane")
+                copies = Path(begun.enter_context(tempfile.TemporaryDirectory()))
+                asked, scenarios = (made.url, made.token), rewritten(directory, copies, made.token)
+            return check(directory, directory / golden, asked, [scenarios / topic for topic in topics], only, jobs)
 
 
 def until_ready(server: ApiServer) -> None:
@@ -208,6 +222,15 @@ def read_expected(file: Path) -> dict[str, Exemption]:
     return found
 
 
+def together(expected: dict[str, Exemption], more: dict[str, Exemption]) -> dict[str, Exemption]:
+    """Two lists as one."""
+    found = dict(expected)
+    for name, each in more.items():
+        before = found.get(name, Exemption(frozenset(), ""))
+        found[name] = Exemption(before.steps | each.steps, each.reason)
+    return found
+
+
 async def age(endpoint: str) -> None:
     """Makes AGE revisions in etcd and compacts them: scenarios expect that revision 1 is gone."""
 
@@ -220,15 +243,14 @@ async def age(endpoint: str) -> None:
         await client.compact(await client.revision())
 
 
-def check(directory: Path, golden: Path, url: str, paths: list[Path], only: str, jobs: int) -> Report:
+def check(directory: Path, golden: Path, asked: tuple[str, str], paths: list[Path], only: str, jobs: int) -> Report:
     """Runs the comparison, which prints the differences. Returns them by scenario. Raises SystemExit."""
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         command: list[str | Path] = [
             sys.executable,
             directory / "conformance.py",
             "check",
-            f"--server={url}",
-            f"--token={TOKEN}",
+            *(f"--{name}={given}" for name, given in zip(("server", "token"), asked, strict=True)),
             "--strict-messages",
             "--diffs=0",
         ]

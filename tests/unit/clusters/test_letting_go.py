@@ -12,6 +12,7 @@ import pytest
 
 from gateway.clusters.letting_go import let_go
 from gateway.clusters.operations import OwnOperations
+from gateway.launch.control_planes import probes_of
 from gateway.launch.wiring import gateway_of
 from gateway.requests.handler import Handler
 from gateway.settings.config import Settings
@@ -27,7 +28,7 @@ def uncollected() -> Iterator[None]:
 async def test_a_gateway_that_is_let_go_is_free(tmp_path: Path, uncollected: None) -> None:
     settings = Settings(etcd_servers=("http://127.0.0.1:1",), cert_dir=tmp_path)
     gateway, other = (gateway_of(replace(settings, etcd_prefix=prefix)) for prefix in ("/one", "/other"))
-    handler = Handler(gateway, OwnOperations(gateway))
+    handler = Handler(gateway, OwnOperations(gateway, probes_of))
     await gateway.client.close()
     passed = ref(handler)
     let_go(gateway, handler)

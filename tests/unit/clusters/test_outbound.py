@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from gateway.clusters.outbound import may_be_called
+from gateway.clusters.outbound import Outward
 from gateway.outbound.sockets import dialled
 
 
@@ -20,19 +20,36 @@ from gateway.outbound.sockets import dialled
     ],
 )  # fmt: skip
 def test_addresses_of_hosts_and_clouds_are_refused(address: str) -> None:
-    assert not may_be_called(address)
+    assert not Outward()(address)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "192.168.1.1", "203.0.114.9", "2606:4700::1", "fd12::1"])
 def test_others_are_allowed(address: str) -> None:
-    assert may_be_called(address)
+    assert Outward()(address)
 
 
-async def test_an_address_of_an_own_interface_is_refused() -> None:
+async def test_a_client_reaches_what_is_allowed() -> None:
     """The source of a connection to an own address is that address, whatever it is."""
     server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0)
+
+    def but_this_host(address: str, *, of_host: bool = False) -> bool:
+        return not of_host
+
     async with server:
         host, port = server.sockets[0].getsockname()
         (await dialled(host, port)).close()
+        (await dialled(host, port, Outward(["127.0.0.0/8"]))).close()
+        with pytest.raises(PermissionError, match="this address may not be called"):
+            await dialled(host, port, Outward())
         with pytest.raises(PermissionError, match="this address is of this host"):
-            await dialled(host, port, lambda address: True)
+            await dialled(host, port, but_this_host)
+
+
+@pytest.mark.parametrize(("address", "of_host"), [("127.0.0.1", False), ("::ffff:127.0.0.2", True), ("10.1.2.3", True)])
+def test_networks_that_are_named_are_allowed(address: str, of_host: bool) -> None:
+    assert Outward(["127.0.0.0/8", "10.1.0.0/16"])(address, of_host=of_host)
+
+
+@pytest.mark.parametrize("address", ["::1", "169.254.169.254", "10.2.0.1"])
+def test_no_other_one_of_this_host_is_allowed_then(address: str) -> None:
+    assert not Outward(["127.0.0.0/8", "10.1.0.0/16"])(address, of_host=True)
