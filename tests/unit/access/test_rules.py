@@ -150,3 +150,20 @@ def test_rights_that_are_lacking_many_times_are_refused_and_hold_no_event_loop()
 
     asyncio.run(on_a_loop(lambda: uncovered((), compile_rules(turned[:5]))))
     asyncio.run(on_a_loop(lambda: described(missing)))
+
+
+@pytest.mark.parametrize(
+    ("owned", "wanted", "covered"),
+    [
+        ([], [], True),
+        ([], ["a"], True),
+        (["a"], ["a"], True),
+        (["a", "b"], ["a"], True),
+        (["a"], ["a", "b"], False),
+        (["a"], [], False),
+    ],
+)
+def test_who_may_do_it_to_some_objects_may_not_do_it_to_all(owned: list[str], wanted: list[str], covered: bool) -> None:
+    rule = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}
+    own, others = (compile_rules([{**rule, "resourceNames": names} if names else rule]) for names in (owned, wanted))
+    assert (not uncovered(own, others)) is covered
