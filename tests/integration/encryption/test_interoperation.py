@@ -27,7 +27,7 @@ from tests.integration.server.client import ask
 from tests.ports import free_ports
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-PROGRAM = CACHE / "apiserver-gateway" / "kubernetes-1.36.3" / "kube-apiserver"
+PROGRAM = CACHE / "apiserver-gateway" / "kubernetes-1.37.2" / "kube-apiserver"
 TOKEN = "interoperation"
 PATIENCE = 120.0
 

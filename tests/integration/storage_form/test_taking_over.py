@@ -1,7 +1,7 @@
 """A server takes over a kube-apiserver's etcd: its answers are the same, it loses nothing, and gives it back.
 
 The recording is made by tests/upstream/storage_recordings.py. If APISERVER_GATEWAY_TEST_KUBE_APISERVER names a
-kube-apiserver of the recorded version, that one reads the result.
+kube-apiserver of that minor or a later one, that one reads the result.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ RECORDING: Json = json.loads(gzip.decompress(Path(__file__).with_name("recording
 OBJECTS = [path for path in RECORDING["answers"] if "?" not in path]
 KUBE_APISERVER = os.environ.get("APISERVER_GATEWAY_TEST_KUBE_APISERVER", "")
 START = 60.0  # seconds
+MINOR = "1.36"  # of the recording
 MARK = {"touched": "yes"}
 
 
@@ -52,7 +53,7 @@ def etcd() -> Iterator[EmbeddedEtcd]:
 @pytest.fixture(scope="module")
 def server(etcd: EmbeddedEtcd) -> Iterator[ApiServer]:
     # without controllers and aggregation rules, nothing changes stored objects
-    flags = ("--controllers=-*", "--authorization-mode=AlwaysAllow", "--kubernetes-version=1.36")  # as recorded
+    flags = ("--controllers=-*", "--authorization-mode=AlwaysAllow", f"--kubernetes-version={MINOR}")
     with api_server(*flags, etcd_servers=etcd.endpoint) as server:
         yield server
 
@@ -115,7 +116,7 @@ def test_a_kube_apiserver_reads_what_was_written(etcd: EmbeddedEtcd, patched: di
     command = [KUBE_APISERVER, f"--etcd-servers={etcd.endpoint}", f"--secure-port={port}", "--bind-address=127.0.0.1"]
     command += [f"--cert-dir={tmp_path}", f"--token-auth-file={tokens}", "--service-cluster-ip-range=10.0.0.0/24"]
     command += [f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}"]
-    command += ["--service-account-issuer=https://issuer", "--authorization-mode=RBAC"]
+    command += ["--service-account-issuer=https://issuer", "--authorization-mode=RBAC", f"--emulated-version={MINOR}"]
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as process:
         try:
             deadline = time.monotonic() + START
@@ -125,7 +126,13 @@ def test_a_kube_apiserver_reads_what_was_written(etcd: EmbeddedEtcd, patched: di
             read = {path: json.loads(_get(port, path)[1]) for path in OBJECTS}
         finally:
             process.kill()
-    assert [path for path, obj in read.items() if obj != patched[path]] == []
+    # 1.37 shows the empty status of a CSINode in every emulated version
+    differ = [path for path, obj in read.items() if _without_empty_status(obj) != _without_empty_status(patched[path])]
+    assert differ == []
+
+
+def _without_empty_status(obj: Json) -> Json:
+    return {name: value for name, value in obj.items() if (name, value) != ("status", {})}
 
 
 def _get(port: int, path: str) -> tuple[int, bytes]:

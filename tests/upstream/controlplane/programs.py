@@ -9,7 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-VERSION = "1.36.3"
+VERSION = "1.37.2"
 _GO_MOD = """\
 module apiserver-gateway/tests/upstream/programs
 

@@ -3,7 +3,7 @@
 `build` builds what is missing; it takes about half an hour the first time. `test` runs the tests on one node where the
 machine can have one and all is built; elsewhere one line says why not, and the exit status is 0: nothing was tested.
 `conformance` runs the [Conformance] specs of Kubernetes' e2e.test on two nodes, and builds what it lacks. The variables
-KUBERNETES (1.36.3) and FOCUS (a regular expression) say of which version, and which specs. `speed` measures how fast
+KUBERNETES (1.37.2) and FOCUS (a regular expression) say of which version, and which specs. `speed` measures how fast
 pods become Running, beside a kube-apiserver.
 """
 

@@ -15,7 +15,7 @@ from tests.engine.tools import CACHE, SUITE, run
 
 ROOT = Path(__file__).parents[3]
 HERE = Path(__file__).parent
-KUBERNETES = os.environ.get("KUBERNETES", "1.36.3")
+KUBERNETES = os.environ.get("KUBERNETES", "1.37.2")
 PLACE = CACHE / f"nodes-{KUBERNETES}"
 BIN = PLACE / "bin"
 _FLAGS = "-s -w"

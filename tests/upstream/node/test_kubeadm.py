@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.integration.testing.pages import Block, blocks
 from tests.upstream.node import component_images, programs
 from tests.upstream.node.cluster import Cluster, groups, namespaces
@@ -100,7 +101,7 @@ def _section(title: str) -> Iterator[Block]:
 
 
 def _here(text: str) -> str:
-    return text.replace("10.0.0.1", ADDRESS).replace("v1.36.3", f"v{programs.KUBERNETES}")
+    return text.replace("10.0.0.1", ADDRESS).replace(GIT_VERSIONS[DEFAULT], f"v{programs.KUBERNETES}")
 
 
 def _run(made: Cluster, node: str, command: str) -> str:
