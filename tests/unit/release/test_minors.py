@@ -1,4 +1,4 @@
-"""Pages, scripts and tests that name a release of Kubernetes name the one that is served by default."""
+"""Pages, scripts and tests that name a release of Kubernetes name the default one of minors.py."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.upstream import PEER
 from tests.upstream.controlplane.programs import VERSION
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 RELEASE = GIT_VERSIONS[DEFAULT].removeprefix("v")
 NAMED = {
     ".ci/tools": "KUBERNETES={}\n",
