@@ -47,8 +47,9 @@ def complete_pod_resources(spec: JsonObject) -> None:
     A limit that the pod lacks is the total of its containers, if each of them has that limit, but not less than the
     pod's request.
     """
+    if not (resources := spec.get("resources")):
+        return
     default_pod_resources(spec, without_limits=True)
-    resources = spec.get("resources") or {}
     requests, limits = resources.get("requests") or {}, resources.get("limits") or {}
     missing = [name for name in requests if is_pod_level(name) and name not in limits]
     containers = [each for key in _CONTAINERS for each in spec.get(key) or ()]

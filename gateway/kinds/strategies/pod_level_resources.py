@@ -19,18 +19,22 @@ from gateway.validation.qos import qos_class
 
 
 def completing(
-    own: dict[str, Strategy], prepare_resize: Callable[..., None], *, own_if_set: bool
+    own: dict[str, Strategy],
+    prepare_for_create: Callable[..., None],
+    prepare_resize: Callable[..., None],
+    *,
+    own_if_set: bool,
 ) -> dict[str, Strategy]:
-    """The strategies of pods with these rules in addition. `prepare_resize` is called with the argument `complete`.
+    """The strategies of pods with these rules in addition. `prepare_for_create` is called with the argument `settle`,
+    `prepare_resize` with `complete`.
 
     `own_if_set` is that of `qos_class`.
     """
-    create, update = own[""].prepare_for_create, own[""].prepare_for_update
+    update = own[""].prepare_for_update
 
-    def prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
-        create(pod, context)
-        complete_pod_resources(pod["spec"])
-        pod["status"]["qosClass"] = qos_class(pod["spec"], own_if_set=own_if_set)
+    def settle(spec: JsonObject) -> str:
+        complete_pod_resources(spec)
+        return qos_class(spec, own_if_set=own_if_set)
 
     def prepare_for_update(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:
         if pod.get("spec") is not old.get("spec"):
@@ -39,7 +43,7 @@ def completing(
 
     whole = replace(
         own[""],
-        prepare_for_create=prepare_for_create,
+        prepare_for_create=partial(prepare_for_create, settle=settle),
         prepare_for_update=prepare_for_update,
     )
     resize = replace(own["resize"], prepare_for_update=partial(prepare_resize, complete=_complete_resized))

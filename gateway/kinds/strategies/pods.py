@@ -40,6 +40,7 @@ from gateway.validation.security_context import validate_app_armor_profile
 
 _WITH_IMAGES = ("containers", "initContainers")
 _VALID = "valid as that of a pod"
+Settle = Callable[[JsonObject], str]
 OnResize = Callable[[JsonObject, JsonObject], None]
 _GATED = "Scheduling is blocked due to non-empty scheduling gates"
 
@@ -57,11 +58,13 @@ def _annotations(pod: JsonObject) -> dict[str, str]:
     return annotations
 
 
-def _prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
+def _prepare_for_create(pod: JsonObject, context: WriteContext, settle: Settle | None = None) -> None:
+    """`settle` completes the prepared spec, and returns the QoS class in the place of the one that was sent."""
     spec, meta = _spec(pod), pod["metadata"]
     meta["generation"] = 1
-    sent = (pod.get("status") or {}).get("qosClass")
-    status: JsonObject = {"phase": "Pending", "qosClass": sent or qos_class(spec)}
+    status: JsonObject = {"phase": "Pending"}
+    if settle is None:
+        status["qosClass"] = (pod.get("status") or {}).get("qosClass") or qos_class(spec)
     drop_disabled_fields(spec, None)
     if spec.get("schedulingGates"):
         condition = {
@@ -77,6 +80,8 @@ def _prepare_for_create(pod: JsonObject, context: WriteContext) -> None:
         for term, operators in _label_key_terms(spec):
             _merge_label_keys(term, labels, operators)
     _app_armor(pod, spec, context)
+    if settle is not None:
+        status["qosClass"] = settle(spec)
 
 
 def _label_key_terms(spec: JsonObject) -> Iterator[tuple[JsonObject, dict[str, str]]]:
@@ -383,4 +388,6 @@ def strategies(enabled: Enabled) -> dict[str, Strategy]:
         return STRATEGIES
     from gateway.kinds.strategies.pod_level_resources import completing
 
-    return completing(STRATEGIES, _prepare_resize, own_if_set=enabled("PodLevelResourcesFixKubeletQOSClass"))
+    return completing(
+        STRATEGIES, _prepare_for_create, _prepare_resize, own_if_set=enabled("PodLevelResourcesFixKubeletQOSClass")
+    )

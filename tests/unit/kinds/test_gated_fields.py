@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gateway.kinds.gated_fields import SPECIFICATIONS, drop_of
+from gateway.kinds.gated_fields import SPECIFICATIONS, drop_of, gated
 from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import strategy_for
 from gateway.release.gates import Gates
+from gateway.release.release import DEFAULT_GATES
 
 OFF, ON = Gates("1.34").enabled, Gates("1.35").enabled
 SPEC = {
@@ -161,3 +165,62 @@ def test_a_node_says_whether_its_kubelet_runs_in_a_user_namespace_where_the_gate
     assert drop is not None
     drop(node := {"status": {"nodeInfo": {"runningInUserNamespace": True}}}, {"status": {}})
     assert node == {"status": {"nodeInfo": {}}}
+
+
+NOW = DEFAULT_GATES.enabled
+OFF_IN_PODS = [
+    each.paths
+    for each in gated(GroupResource("", "pods"))
+    if not each.subresource and not NOW(each.gate) and (not each.since or NOW(each.since))
+]
+
+
+def parts(path: str) -> Iterator[tuple[str, bool]]:
+    for part in path.split("."):
+        yield part.removesuffix("[]"), part.endswith("[]")
+
+
+def holders(obj: Any, path: str) -> list[tuple[dict[str, Any], str]]:
+    """The objects that have the field of a path, found one path at a time, with the field's name."""
+    *above, (last, _) = parts(path)
+    found = [obj]
+    for name, is_list in above:
+        found = [each[name] for each in found if isinstance(each, dict) and each.get(name)]
+        found = [item for each in found for item in each] if is_list else found
+    return [(each, last) for each in found if isinstance(each, dict) and last in each]
+
+
+@st.composite
+def pods(draw: st.DrawFn) -> dict[str, Any]:
+    """Pods with some of the fields, and with neighbours that have no field, are empty or are null."""
+    pod: dict[str, Any] = {"spec": {"nodeName": "n"}}
+    for path in draw(st.lists(st.sampled_from([path for paths in OFF_IN_PODS for path in paths]), max_size=6)):
+        at: Any = pod
+        *above, (last, _) = parts(path)
+        for name, is_list in above:
+            if not is_list:
+                at = at.setdefault(name, {})
+                continue
+            items = at.setdefault(name, [])
+            items += draw(st.lists(st.sampled_from([{"name": "x"}, {}, None]).map(copied), max_size=2))
+            known = [item for item in items if isinstance(item, dict)]
+            goes_on = draw(st.booleans())
+            if known and goes_on:
+                at = draw(st.sampled_from(known))
+            else:
+                items.append({"name": "own"})
+                at = items[-1]
+        at[last] = draw(st.sampled_from([1, "text", None, {}]))
+    return pod
+
+
+@given(pods(), st.none() | pods())
+def test_one_walk_drops_what_a_walk_of_each_path_drops(pod: dict[str, Any], old: dict[str, Any] | None) -> None:
+    drop, expected = drop_of(GroupResource("", "pods"), NOW), copied(pod)
+    assert drop is not None
+    for paths in OFF_IN_PODS:
+        if old is None or not any(holders(old, path) for path in paths):
+            for holder, name in [found for path in paths for found in holders(expected, path)]:
+                holder.pop(name, None)
+    drop(pod, old)
+    assert pod == expected

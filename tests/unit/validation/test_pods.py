@@ -4,15 +4,20 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.defaults import apply_defaults
+from gateway.defaults.pod_level_resources import complete_pod_resources
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
 from gateway.kinds.builtin import builtin_registry
-from gateway.kinds.strategies import strategy_for
+from gateway.kinds.strategies import pods, strategy_for
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Gates
+from gateway.validation.qos import qos_class
 
 RESOURCE = builtin_registry().resources["", "v1", "pods", ""]
 CONTEXT = WriteContext(
@@ -196,3 +201,22 @@ def test_tolerations_in_an_annotation_may_be_named_in_any_case(tolerations: str)
 def test_tolerations_in_an_annotation_are_checked_as_those_of_the_specification() -> None:
     at = "metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator"
     assert [error.partition(": ")[0] for error in _annotated("[null]")] == [at]
+
+
+QUANTITIES = st.dictionaries(st.sampled_from(["cpu", "memory", "hugepages-2Mi"]), st.sampled_from(["0", "1", "2Gi"]))
+RESOURCES = st.fixed_dictionaries({}, optional={"requests": QUANTITIES, "limits": QUANTITIES})
+
+
+@given(st.none() | RESOURCES, st.lists(RESOURCES, min_size=1, max_size=3), st.sampled_from(["", "Guaranteed"]))
+def test_resources_and_class_are_settled_once_after_the_rest_is_prepared(
+    own: JsonObject | None, each: list[JsonObject], sent: str
+) -> None:
+    made = pod(containers=[{"name": f"c{n}", "image": "web:1", "resources": some} for n, some in enumerate(each)])
+    made |= {"status": {"qosClass": sent}} if sent else {}
+    made["spec"] |= {} if own is None else {"resources": own}
+    expected = deepcopy(made)
+    pods.STRATEGIES[""].prepare_for_create(expected, CONTEXT)
+    complete_pod_resources(expected["spec"])
+    expected["status"]["qosClass"] = qos_class(expected["spec"], own_if_set=True)
+    strategy_for("", "pods", "", Gates("1.37")).prepare_for_create(made, CONTEXT)
+    assert made == expected
