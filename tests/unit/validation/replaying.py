@@ -60,9 +60,7 @@ def judged(written: str, subresource: str, sent: JsonObject, old: JsonObject | N
     name, namespace = (old or sent)["metadata"].get("name", ""), "default" if resource.namespaced else ""
     request = RequestInfo("create" if old is None else "update", "", subresource=subresource)
     context = WriteContext(Attributes(User("admin"), request), resource, namespace, name, now=NOW)
-    context = context._replace(
-        release=release_of(minor=minor), unstored=unstored(resource.model_version.type, sent)
-    )
+    context = context._replace(release=release_of(minor=minor), unstored=unstored(resource.model_version.type, sent))
     errors = _created(obj, context) if stored is None else _updated(obj, stored, context)
     enabled, once = release_of(minor=minor).gates.enabled, resource.strategy.tells_once
     errors = [error.as_told(enabled) for error in errors]
