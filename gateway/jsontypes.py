@@ -5,6 +5,7 @@ functions on request paths; both work on bytes.
 """
 
 import json
+import operator
 import re
 from decimal import Decimal
 from typing import Any
@@ -52,6 +53,21 @@ def members(data: bytes | bytearray) -> int:
 def by_name(value: JsonObject) -> JsonObject:
     """An object with its members in the order of their names. To sort the members with their values takes longer."""
     return {name: value[name] for name in sorted(value)}
+
+
+def sorted_by_name(value: Any) -> Any:
+    """A JSON value with the members of all objects in the order of their names. Parts in that order are shared."""
+    if isinstance(value, dict):
+        names = list(value)
+        ordered = sorted(names)
+        made: Any = {name: sorted_by_name(value[name]) for name in ordered}
+        same = ordered == names and all(made[name] is value[name] for name in names)
+    elif isinstance(value, list):
+        made = list(map(sorted_by_name, value))
+        same = all(map(operator.is_, made, value))
+    else:
+        return value
+    return value if same else made
 
 
 def read_at_once(data: bytes | bytearray) -> bool:

@@ -94,6 +94,10 @@ def without_directives(value: Any) -> tuple[Any, bool]:
             if not keep:
                 del value[key]
     elif isinstance(value, list):
-        members = [without_directives(member) for member in value]
-        return [member for member, keep in members if keep], True
+        members: list[Any] = []
+        for each in value:
+            member, keep = without_directives(each)
+            if keep:
+                members.append(member)
+        return members, True
     return value, True

@@ -20,11 +20,11 @@ from gateway.http.status import StatusError, bad_request, request_too_large
 from gateway.jsontypes import JsonObject, TooDeep, dumps, identical, loads
 from gateway.patches import document as documents
 from gateway.patches import member_order
+from gateway.patches.array_index import INDEX, BadIndex, index_of
 from gateway.patches.copies import size_of_copy
 from gateway.patches.spelling import as_spelt, same_spelling, written
 from gateway.schema.body import parse_exactly, plain
 from gateway.schema.errors import DecodeError
-from gateway.schema.integers import clamped
 from gateway.schema.problems import examine
 from gateway.schema.types import Type
 
@@ -32,7 +32,6 @@ MAX_OPERATIONS = 10_000
 MAX_COPIED = 3 << 20  # bytes of JSON that all copies of one patch may have together; kube-apiserver's limit
 
 _MEMBERS = ("op", "path", "from", "value")
-_INDEX = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _PLACE = re.compile(r'"\[([0-9]+)\]\.', re.ASCII)  # the index of an operation, in a message about it
 
 
@@ -165,7 +164,7 @@ class _Absent(Exception):
     """The container that a path leads to does not exist in the document, or the path is not a string."""
 
 
-_MISSING, _WRONG_INDEX = "missing value", "invalid index referenced"
+_MISSING = "missing value"
 
 
 class _Patched:
@@ -208,7 +207,7 @@ class _Patched:
         for part in parts[:-1]:
             try:
                 key = _existing(container, part)
-            except _BadIndex:
+            except BadIndex:
                 raise _Absent from None
             if key is None:
                 raise _Absent
@@ -225,9 +224,22 @@ class _Patched:
             self._own[id(child)] = child
         return child
 
-    def run(self, operation: type[jsonpatch.PatchOperation], way: tuple[str, ...], key: Any, value: Any = None) -> None:
+    def run(self, operation: type[jsonpatch.PatchOperation], way: tuple[str, ...], key: Any) -> None:
+        """Carries out an operation; one that has a value puts null."""
         pointer = JsonPointer.from_parts((*way, str(key)))
-        self.root = operation({"path": pointer, "value": value}).apply(self.root)
+        self.root = operation({"path": pointer, "value": None}).apply(self.root)
+
+    def put(
+        self, operation: type[jsonpatch.PatchOperation], container: Any, way: tuple[str, ...], key: Any, value: Any
+    ) -> None:
+        """Carries out an operation that has a value. The document shares it with the patch; jsonpatch would copy it.
+
+        `find` copies what a later operation changes.
+        """
+        self.run(operation, way, key)
+        if isinstance(container, list):
+            key = -1 if key == "-" else int(key)
+        container[key] = value
 
 
 class _Shown(_Patched):
@@ -245,49 +257,34 @@ class _Shown(_Patched):
         return True
 
 
-class _BadIndex(Exception):
-    """A part of a path is not a position in an array; the message says why."""
-
-
-def _index(part: str, size: int) -> int:
-    """The position that `part` means in an array of `size` elements. Raises _BadIndex if it is out of range."""
-    if not _INDEX.fullmatch(part):
-        raise _BadIndex(f'strconv.Atoi: parsing "{part}": invalid syntax')
-    index = clamped(part)
-    at = index + size if index < 0 else index
-    if not 0 <= at < size:
-        raise _BadIndex(f"Unable to access invalid index: {index}: {_WRONG_INDEX}")
-    return at
-
-
 def _existing(container: Any, part: str) -> Any:
-    """The key or index that `part` means in `container`; None for a key that an object lacks. Raises _BadIndex."""
+    """The key or index that `part` means in `container`; None for a key that an object lacks. Raises BadIndex."""
     if isinstance(container, dict):
         return part if part in container else None
-    return _index(part, len(container))
+    return index_of(part, len(container))
 
 
 def _put(patched: _Patched, found: tuple[Any, str, tuple[str, ...]], value: Any) -> None:
-    """Adds a value at a place that `find` has found. Raises _BadIndex."""
+    """Adds a value at a place that `find` has found. Raises BadIndex."""
     container, part, way = found
     if isinstance(container, list) and part != "-":
-        if not _INDEX.fullmatch(part):
+        if not INDEX.fullmatch(part):
             wrong = f'strconv.Atoi: parsing "{part}": invalid syntax'
-            raise _BadIndex(f"value was not a proper array index: '{part}': {wrong}")
-        part = str(_index(part, len(container) + 1))
-    patched.run(jsonpatch.AddOperation, way, part, value)
+            raise BadIndex(f"value was not a proper array index: '{part}': {wrong}")
+        part = str(index_of(part, len(container) + 1))
+    patched.put(jsonpatch.AddOperation, container, way, part, value)
 
 
 def _taken(container: Any, part: str) -> Any:
-    """The key or index of the value to remove. Raises _BadIndex, also for a missing key."""
+    """The key or index of the value to remove. Raises BadIndex, also for a missing key."""
     key = _existing(container, part)
     if key is None:
-        raise _BadIndex(f"Unable to remove nonexistent key: {part}: {_MISSING}")
+        raise BadIndex(f"Unable to remove nonexistent key: {part}: {_MISSING}")
     return key
 
 
 class _Refusing:
-    """A context manager that turns _Absent and _BadIndex into PatchFailed, in the words for one operation."""
+    """A context manager that turns _Absent and BadIndex into PatchFailed, in the words for one operation."""
 
     __slots__ = ("_bad_index", "_member", "_missing", "_operation")
 
@@ -303,7 +300,7 @@ class _Refusing:
             verb = self._operation["op"]
             text = f"{verb} operation does not apply: doc is {self._missing}: {_MISSING}"
             raise PatchFailed(_decoded(self._operation, self._member, verb) or text) from None
-        if isinstance(error, _BadIndex):
+        if isinstance(error, BadIndex):
             raise PatchFailed(f"{self._bad_index}: {error}") from None
 
 
@@ -333,10 +330,10 @@ def _replace(patched: _Patched, operation: JsonObject) -> None:
     except _Absent:
         text = f"replace operation does not apply: doc is missing path: {path}: {_MISSING}"
         raise PatchFailed(_decoded(operation, "path", "replace") or text) from None
-    except _BadIndex:
+    except BadIndex:
         raise PatchFailed(f"replace operation does not apply: doc is missing key: {path}: {_MISSING}") from None
     change = jsonpatch.AddOperation if key is None else jsonpatch.ReplaceOperation
-    patched.run(change, way, part if key is None else key, value)
+    patched.put(change, container, way, part if key is None else key, value)
 
 
 def _move(patched: _Patched, operation: JsonObject) -> None:
@@ -374,7 +371,7 @@ def _test(patched: _Patched, operation: JsonObject) -> None:
     except _Absent:
         text = f"test operation does not apply: is missing path: {path}: {_MISSING}"
         raise PatchFailed(_decoded(operation, "path", "test") or text) from None
-    except _BadIndex as error:
+    except BadIndex as error:
         raise PatchFailed(f"error in test for path: '{path}': {error}") from None
     if value is not None if key is None else not patched.holds(container[key], value):
         raise failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from gateway.http.status import bad_request
@@ -72,9 +73,13 @@ def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _pruned(value: Any) -> Any:
-    """`value` without the members of objects that are null, at any depth."""
+    """`value` without the members of objects that are null, at any depth. What has none is shared, not copied."""
     if isinstance(value, dict):
-        return {key: _pruned(member) for key, member in value.items() if member is not None}
-    if isinstance(value, list):
-        return [_pruned(member) for member in value]
-    return value
+        made: Any = {key: _pruned(member) for key, member in value.items() if member is not None}
+        same = len(made) == len(value) and all(made[key] is member for key, member in value.items())
+    elif isinstance(value, list):
+        made = list(map(_pruned, value))
+        same = all(map(operator.is_, made, value))
+    else:
+        return value
+    return value if same else made

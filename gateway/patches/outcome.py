@@ -33,15 +33,15 @@ def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
 def unconvertible(
     document: JsonObject, patch: JsonObject, type_: Type, message: str, strict: bool = False
 ) -> StatusError:
-    """The error for a strategic merge patch. It quotes the patch without the directives that merging has carried out.
+    """The error for a strategic merge patch. It quotes the patch without the directives that merging has carried out:
+    the patch is changed so.
 
     `message` is the error of the decoder. kube-apiserver uses Go's map-to-struct converter for these patches, so the
     converter's error takes the place of `message` if it has one. With `strict`, `message` stays.
     """
-    rest = strategic_merge_patch.copied(patch)
-    result = strategic_merge_patch.merged(document, rest, type_)
+    result = strategic_merge_patch.apply(document, patch, type_)
     own = None if strict else mismatch(result, type_)
-    return _refused(go_print(rest), own or message)
+    return _refused(go_print(patch), own or message)
 
 
 def _refused(text: str, message: str) -> StatusError:

@@ -39,15 +39,11 @@ def parse(body: bytes, strict: bool) -> tuple[Any, list[str]]:
 
 
 def apply(document: JsonObject, patch: Any, type_: Type) -> JsonObject:
-    """Returns `document` merged with `patch`; the result shares unchanged parts with `document`.
+    """Returns `document` merged with `patch`; the result shares unchanged parts with `document`, and parts of `patch`.
 
-    Raises StatusError 400, 422 or 500, as `MergeError.code` says.
+    Changes `patch` in place: removes the directives and nulls that it has carried out. Raises StatusError 400, 422 or
+    500, as `MergeError.code` says.
     """
-    return merged(document, copied(patch), type_)
-
-
-def merged(document: JsonObject, patch: JsonObject, type_: Type) -> JsonObject:
-    """As `apply`, but changes `patch` in place: removes the directives and nulls that it has carried out."""
     try:
         return _merge_map(document, patch, type_)
     except MergeError as error:
@@ -57,15 +53,6 @@ def merged(document: JsonObject, patch: JsonObject, type_: Type) -> JsonObject:
             message = "the server rejected our request due to an error in our request"
             raise StatusError(422, "Invalid", message, {}) from None
         raise StatusError(500, "", str(error)) from None
-
-
-def copied(value: Any) -> Any:
-    """A deep copy of a patch."""
-    if isinstance(value, dict):
-        return {key: copied(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [copied(member) for member in value]
-    return value
 
 
 def _merge_map(original: JsonObject, patch: JsonObject, type_: Type | None) -> JsonObject:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.http import status
-from gateway.jsontypes import JsonObject, dumps_sorted, loads
+from gateway.jsontypes import JsonObject, sorted_by_name
 from gateway.kinds import metadata
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Version
@@ -25,7 +25,7 @@ from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.offload import BIG, YAML
 from gateway.writing.patch_body import APPLIES, APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
-from gateway.writing.patch_steps import Fail, MakePatched, Parsed, read_internal, read_once
+from gateway.writing.patch_steps import Fail, MakePatched, Parsed, read_anew, read_internal, read_once
 from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as
 from gateway.writing.unchanged_members import Kept, kept
 from gateway.writing.write import Write
@@ -104,7 +104,7 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakePatched:
 
         return strategic_merge_patch.parse(body, options.validation != "Ignore")
 
-    parse = read_once(write, parsed)
+    parse = read_anew(write, parsed)
 
     def make(present: Present, told: list[str]) -> Made:
         from gateway.patches import strategic_merge_patch
@@ -116,7 +116,7 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakePatched:
         result = rewritten(endpoint.type, strategic_merge_patch.apply(old, document, endpoint.type))
 
         def fail(message: str, strict: bool) -> status.StatusError:
-            return unconvertible(old, document, endpoint.type, message, strict)
+            return unconvertible(old, parse()[0], endpoint.type, message, strict)
 
         return _decoded(write, result, present, told, strict, fail, converted)
 
@@ -153,7 +153,7 @@ def _decoded(
     except DecodeError as error:
         raise fail(str(error), False) from None
     read_internal(resource, new, fail if read is decode else None)
-    if report.problems:
+    if report.problems and options.validation != "Ignore":
         report = _reported_by_name(write, read, result)
     told += _strictness(options, [*strict, *report.problems], fail)
     templates = write.endpoint.object_strategy.templates
@@ -171,7 +171,7 @@ def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
     """The unknown fields in a patch's result, sorted by name: Go patches maps, and encodes them sorted."""
     report = DecodeReport()
     other = named_version(result, write.resource) if read is decode else None
-    read(write.endpoint.type if other is None else other.type, loads(dumps_sorted(result)), report)
+    read(write.endpoint.type if other is None else other.type, sorted_by_name(result), report)
     return report
 
 

@@ -44,9 +44,21 @@ def read_once(write: Write, parse: Callable[[], Parsed]) -> Callable[[], Parsed]
 
     def parsed() -> Parsed:
         if not found:
-            found.append(parse())
-            if write.patched is not None:
-                write.patched(found[0][0])
+            found.append(_recorded(write, parse()))
         return found[0]
 
     return parsed
+
+
+def read_anew(write: Write, parse: Callable[[], Parsed]) -> Callable[[], Parsed]:
+    """As `read_once`, for a patch that merging changes: each call parses it again, so that nobody has to copy it.
+
+    Another write may come first, so a call may be one of several.
+    """
+    return lambda: _recorded(write, parse())
+
+
+def _recorded(write: Write, found: Parsed) -> Parsed:
+    if write.patched is not None:
+        write.patched(found[0])
+    return found

@@ -15,6 +15,8 @@ import orjson
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway.jsontypes import sorted_by_name
+from gateway.patches import json_patch, merge_patch, strategic_merge_patch
 from gateway.schema import body
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode, parse_to_decode
@@ -24,6 +26,7 @@ from tests.hostile.test_bodies import YAML, send
 
 SIZE = 120_000  # bytes
 TIMES = 55  # bytes of memory for a byte
+HELD_ONCE = 50  # the same for a patch
 HELD = 0.1  # seconds
 ROUNDS = 5
 PODS, MAPS = "/api/v1/namespaces/default/pods?dryRun=All", "/api/v1/namespaces/default/configmaps?dryRun=All"
@@ -98,6 +101,33 @@ def test_a_body_needs_little_memory_while_it_is_read(monkeypatch: pytest.MonkeyP
     peak(read, json, many(*parts, size=1000))  # compiles the type
     found = peak(read, json, data) / len(data)
     assert found <= TIMES, f"a byte takes {found:.0f} bytes, {TIMES} are allowed"  # counted: no chance is in it
+
+
+PATCHES = {
+    "merge patch": (merge_patch, '{"x":', "}"),
+    "strategic merge patch": (strategic_merge_patch, '{"x":', "}"),
+    "JSON patch": (json_patch, '[{"op":"add","path":"/x","value":', "}]"),
+}
+
+
+@pytest.mark.parametrize("entry", ["{}", "[]", '{"a":{}}', '{"b":1,"a":2}'])
+@pytest.mark.parametrize("name", PATCHES)
+def test_a_patch_is_held_once(monkeypatch: pytest.MonkeyPatch, name: str, entry: str) -> None:
+    """What a patch adds is shared with the result, and with the copy whose members are sorted for messages."""
+    module, head, tail = PATCHES[name]
+    json = _Json()
+    monkeypatch.setattr(body, "orjson", json)
+    old, type_ = {"metadata": {"name": "a"}}, type_for("", "v1", "ConfigMap")
+
+    def patched(sent: bytes) -> object:
+        patch, _ = module.parse(sent, True)
+        result = module.apply(old, patch, type_)
+        return patch, result, sorted_by_name(result)
+
+    data = many(f"{head}[", entry, f"]{tail}")
+    patched(many(f"{head}[", entry, f"]{tail}", size=1000))
+    found = peak(patched, json, data) / len(data)
+    assert found <= HELD_ONCE, f"a byte takes {found:.0f} bytes, {HELD_ONCE} are allowed"
 
 
 @pytest.mark.parametrize("name", JSONS)

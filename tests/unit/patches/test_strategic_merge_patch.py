@@ -25,9 +25,9 @@ def deployment(**pod: Any) -> dict[str, Any]:
 
 
 def apply(document: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
-    before = copy.deepcopy((document, patch))
+    before = copy.deepcopy(document)
     result = strategic_merge_patch.apply(document, patch, DEPLOYMENT)
-    assert (document, patch) == before
+    assert document == before
     return result
 
 
