@@ -12,8 +12,8 @@ from typing import NamedTuple
 from gateway.aggregation.availability import AGGREGATOR
 from gateway.aggregation.documents import DocumentClient, Unusable
 from gateway.aggregation.objects import is_segment
-from gateway.aggregation.priorities import PRIORITIES
 from gateway.aggregation.services import ApiService, ApiServices
+from gateway.controllers.api_service_objects import PRIORITIES
 from gateway.discovery.others import version_order
 from gateway.endpoints.foreign import ForeignKind
 from gateway.jsontypes import JsonObject

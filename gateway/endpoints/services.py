@@ -83,6 +83,12 @@ class Services:
         """Each etcd once, the main one first."""
         return (self.database, *dict.fromkeys(self.apart.values()))
 
+    def shown_key(self, key: bytes, *, prefixed: bool = True) -> str:
+        """A key of etcd as messages show it; some show it without the prefix of all keys."""
+        settings = self.settings
+        below = key.decode(errors="replace").removeprefix(settings.etcd_prefix)
+        return f"{settings.shown_prefix or settings.etcd_prefix}{below}" if prefixed else below
+
     @property
     def client(self) -> EtcdClient:
         """The client of the main etcd."""

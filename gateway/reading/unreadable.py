@@ -27,7 +27,7 @@ def read_error(endpoint: Endpoint, error: CorruptObject) -> StatusError:
     """The error of a GET or DELETE of an unreadable object."""
     if not _named(endpoint):
         return as_status(error)
-    key = endpoint.services.settings.shown_key(error.key, prefixed=False)
+    key = endpoint.services.shown_key(error.key, prefixed=False)
     return internal_error(_of_storage(key, error))
 
 
@@ -40,7 +40,7 @@ def write_error(endpoint: Endpoint, error: CorruptObject) -> StatusError:
 
 def list_error(endpoint: Endpoint, entries: Sequence[Entry], error: CorruptObject) -> StatusError:
     """The error of a list with the unreadable object of `error`; `entries` are all objects of the list."""
-    key = endpoint.services.settings.shown_key(error.key)
+    key = endpoint.services.shown_key(error.key)
     if not _named(endpoint):
         if not error.untransformed:
             return as_status(error)
@@ -70,7 +70,7 @@ def _errors(endpoint: Endpoint, entries: Sequence[Entry]) -> list[tuple[str, str
     found = list[tuple[str, str]]()
     for entry in entries:
         if isinstance(entry, CorruptEntry):
-            key = endpoint.services.settings.shown_key(entry.key)
+            key = endpoint.services.shown_key(entry.key)
             found.append((key, _of_storage(key, _error_of(entry))))
             if len(found) == MOST:
                 break

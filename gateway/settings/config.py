@@ -207,11 +207,6 @@ class Settings:
     control_planes: bool = False
     control_planes_reach: tuple[str, ...] = ()
 
-    def shown_key(self, key: bytes, *, prefixed: bool = True) -> str:
-        """A key of etcd as messages show it; some show it without the prefix of all keys."""
-        below = key.decode(errors="replace").removeprefix(self.etcd_prefix)
-        return f"{self.shown_prefix or self.etcd_prefix}{below}" if prefixed else below
-
     def check(self) -> None:
         """Raises InvalidSettings for values that are not allowed, or not together."""
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gateway.settings.config import InvalidSettings, Settings
 
@@ -11,6 +12,32 @@ _CONFIGURED = frozenset({"ImagePolicyWebhook"})  # plug-ins that need a file, wh
 _OWN = "control-planes"  # below --cert-dir: nothing is ever there, so no control plane uses the server's own keys
 _ELSEWHERE = ("certificatesigningrequest-approving-controller", "certificatesigningrequest-signing-controller")
 """Controllers that sign with a CA, which a control plane does not have."""
+
+
+_OF_ROOT: dict[str, Any] = dict.fromkeys((
+    "tls_private_key_file",
+    "identity_key_file",
+    "token_auth_file",
+    "authentication_config",
+    "authentication_token_webhook_config_file",
+    "oidc_ca_file",
+    "authorization_config",
+    "authorization_webhook_config_file",
+    "client_ca_file",
+    "requestheader_client_ca_file",
+    "proxy_client_cert_file",
+    "proxy_client_key_file",
+    "kubelet_certificate_authority",
+    "kubelet_client_certificate",
+    "kubelet_client_key",
+    "service_account_signing_key_file",
+    "cluster_signing_cert_file",
+    "cluster_signing_key_file",
+    "admission_control_config_file",
+    "audit_policy_file",
+    "tracing_config_file",
+))  # fmt: skip
+"""Files of the root that a control plane does not read."""
 
 
 def check_beside(settings: Settings) -> None:
@@ -38,44 +65,24 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
     issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}/{uid}"
     return replace(
         root,
+        **_OF_ROOT,
         etcd_prefix=f"{common_prefix(root)}/{uid}",
         shown_prefix=root.etcd_prefix,
         cert_dir=root.cert_dir / _OWN,
         tls_cert_file=authority_of(root),
-        tls_private_key_file=None,
-        identity_key_file=None,
         admin_token=token,
-        token_auth_file=None,
         anonymous_auth=root.anonymous_auth and root.authentication_config is None,
         enable_admission_plugins=root.enable_admission_plugins - _CONFIGURED,
-        authentication_config=None,
-        authentication_token_webhook_config_file=None,
         oidc_issuer_url="",
-        oidc_ca_file=None,
         authorization_mode=("RBAC",),
-        authorization_config=None,
-        authorization_webhook_config_file=None,
-        client_ca_file=None,
-        requestheader_client_ca_file=None,
-        proxy_client_cert_file=None,
-        proxy_client_key_file=None,
-        kubelet_certificate_authority=None,
-        kubelet_client_certificate=None,
-        kubelet_client_key=None,
         api_audiences=(),
         service_account_issuer=(issuer,),
         service_account_key_file=(),
-        service_account_signing_key_file=None,
         service_account_key=key,
         service_account_jwks_uri=f"{url}/openid/v1/jwks",
-        cluster_signing_cert_file=None,
-        cluster_signing_key_file=None,
-        admission_control_config_file=None,
         enable_priority_and_fairness=False,
         controllers=(*(f"-{each}" for each in _ELSEWHERE), *root.controllers),
-        audit_policy_file=None,
         profiling=False,
-        tracing_config_file=None,
         testing_api=False,
         recorder=False,
         control_planes=False,

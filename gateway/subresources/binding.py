@@ -44,8 +44,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     await validate(write, admitted, binding)
     pods = endpoint.siblings.of("", "v1", "pods")
 
-    settings = endpoint.services.settings
-    key = settings.shown_key(pods.key(context.namespace, context.name), prefixed=not options.dry_run)
+    key = endpoint.services.shown_key(pods.key(context.namespace, context.name), prefixed=not options.dry_run)
 
     def bind(pod: JsonObject) -> None:
         _check_preconditions(pod["metadata"], binding["metadata"], key)

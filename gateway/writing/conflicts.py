@@ -14,8 +14,8 @@ from storage.errors import StoredObject
 def check_uid(write: Write, key: bytes, wanted: str, actual: str) -> None:
     """Checks the uid in the body of a PUT, which is a precondition. Raises StatusError 409."""
     if wanted and wanted != actual:
-        resource, settings = write.resource, write.endpoint.services.settings
-        cause = unlike_stored(settings.shown_key(key, prefixed=not write.options.dry_run), "UID", wanted, actual)
+        resource, services = write.resource, write.endpoint.services
+        cause = unlike_stored(services.shown_key(key, prefixed=not write.options.dry_run), "UID", wanted, actual)
         raise status.conflict(resource.group, resource.resource, write.context.name, cause)
 
 

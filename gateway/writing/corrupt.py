@@ -49,7 +49,7 @@ async def _delete_unreadable_alone(write: Write, options: DeleteOptions) -> None
     write.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "", False)
     await _require(write)
     key = write.endpoint.key(context.namespace, context.name)
-    shown = write.endpoint.services.settings.shown_key(key)
+    shown = write.endpoint.services.shown_key(key)
 
     async def remove(current: StoredObject | None) -> Decision:
         if current is None:
