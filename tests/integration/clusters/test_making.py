@@ -22,10 +22,11 @@ class _Scratch:
     """A part in which nothing is made but what the test does meanwhile."""
 
     def __init__(self, client: EtcdClient, root: bytes, meanwhile: Any) -> None:
+        endpoints = SimpleNamespace(registry=SimpleNamespace(groups={}))
         cache, self._meanwhile = _Cache(root), meanwhile
         store = SimpleNamespace(reads=SimpleNamespace(fresh=self._fresh))
         self.database = SimpleNamespace(client=client, cache=cache, store=store)
-        self.gateway = SimpleNamespace(endpoints=None, settings=SimpleNamespace(controllers=()))
+        self.gateway = SimpleNamespace(endpoints=endpoints, settings=SimpleNamespace(controllers=()))
 
     async def begin(self) -> None: ...
 
