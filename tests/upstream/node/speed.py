@@ -82,17 +82,9 @@ def _deployment(pods: int) -> dict[str, Any]:
 
 def _starts(made: Cluster, pods: int) -> Iterator[float]:
     """For each pod, the seconds from its creation until a watch shows it Running. Raises AssertionError."""
-    words = made.kubectl_words("get", "pods", "-l", "app=speed", "--watch", "--output=json")
-    watching = subprocess.Popen(made.inside(["timeout", str(MINUTES * 60), *words]), stdout=subprocess.PIPE, text=True)
-    assert watching.stdout is not None
-    seen, buffered, decoder = set[str](), "", json.JSONDecoder()
-    with watching.stdout as lines:
-        for line in lines:
-            buffered += line
-            if line != "}\n":
-                continue
-            pod, _ = decoder.raw_decode(buffered)
-            buffered = ""
+    seen, end = set[str](), time.monotonic() + MINUTES * 60
+    while len(seen) < pods and time.monotonic() < end:  # a server may end a watch, of a slow reader for example
+        for pod in _watched(made):
             name = pod["metadata"]["name"]
             if pod["status"].get("phase") == "Running" and name not in seen:
                 seen.add(name)
@@ -100,9 +92,25 @@ def _starts(made: Cluster, pods: int) -> Iterator[float]:
                 yield (datetime.now(UTC) - made_at).total_seconds()
             if len(seen) == pods:
                 break
-    watching.terminate()
-    watching.wait()
     assert len(seen) == pods, f"{len(seen)} of {pods} pods were Running after {MINUTES} minutes"
+
+
+def _watched(made: Cluster) -> Iterator[dict[str, Any]]:
+    """The pods as one watch shows them."""
+    words = made.kubectl_words("get", "pods", "-l", "app=speed", "--watch", "--output=json")
+    watching = subprocess.Popen(made.inside(["timeout", str(MINUTES * 60), *words]), stdout=subprocess.PIPE, text=True)
+    assert watching.stdout is not None
+    buffered = ""
+    try:
+        for line in watching.stdout:
+            buffered += line
+            if line == "}\n":
+                yield json.loads(buffered)
+                buffered = ""
+    finally:
+        watching.terminate()
+        watching.stdout.close()
+        watching.wait()
 
 
 def _requests(made: Cluster) -> Counter[float]:
