@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from gateway.http import status
 from gateway.http.status import StatusError
@@ -95,13 +95,20 @@ async def _as_if_stored(write: Write, key: bytes, value: bytes, prepared: Prepar
     return Written(shown, 0, created=True, given=meta.get("resourceVersion", ""), link=meta.get("selfLink", ""))
 
 
-async def prepare_new(write: Write, admitted: Admitted, obj: JsonObject) -> Prepared:
+async def prepare_new(
+    write: Write, admitted: Admitted, obj: JsonObject, authorize: Callable[[], Awaitable[None]] | None = None
+) -> Prepared:
     """Fills in metadata, then runs the strategy's preparation, validation and validating admission. Raises
     StatusError.
+
+    `authorize` is called before validating admission, as in kube-apiserver's update handler: webhooks are not called
+    for a user who lacks a right.
     """
     rights, size, write = write.endpoint.rights, admitted.size, as_admitted(write, admitted.replaced)
     lacking = () if rights is None else await rights.errors(write.context, obj, None)
     context = await offloaded(size * write.endpoint.strategy.weight, _prepare_new, write, obj, lacking)
+    if authorize is not None:
+        await authorize()
     charge = await validate(write, admitted, obj, None, context)
     return Prepared(obj, size, admitted.replaced, charge, context.specification)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from copy import deepcopy
+from functools import partial
 from typing import NamedTuple
 
 from gateway.access.authorization import require, with_verb
@@ -210,9 +211,9 @@ class _Update:
             metadata.wipe_system_fields(meta)
         metadata.fill_system_fields(meta, context.now)
         async with Allocating(write.endpoint.hooks, context, admitted.obj, None) as allocating:
-            prepared = await prepare_new(write, admitted, admitted.obj)
             # a user who creates by update or apply needs the right to create, too
-            await require(write.endpoint.services.authorizer, with_verb(context.request, "create"))
+            may_create = partial(require, write.endpoint.services.authorizer, with_verb(context.request, "create"))
+            prepared = await prepare_new(write, admitted, admitted.obj, may_create)
             value = await encoded(write, prepared)
             shown = Written(await read_back(write, value, prepared.size), 0, created=True)
             if write.options.dry_run:
