@@ -14,7 +14,7 @@ def marked(revision: int) -> bytes:
     return b'{"revision":%d}' % revision
 
 
-def told(key: bytes, value: bytes | Located) -> int:
+def compact_revision(key: bytes, value: bytes | Located) -> int:
     """The compact revision in the value of this key; 0 for other keys and invalid values."""
     if not key.endswith(MARKER):
         return 0

@@ -120,12 +120,12 @@ class ConsistentReads:
 
     async def _settle(self, batch: list[_Asked], revision: int) -> None:
         try:
-            _answer(batch, await self.settled(revision))
+            _answer(batch, await self.catch_up(revision))
         except BaseException:
             _fail(batch, Unavailable("the feed could not be waited for"))
             raise
 
-    async def settled(self, revision: int) -> bool:
+    async def catch_up(self, revision: int) -> bool:
         """Waits for the cache to reach a revision that etcd has, and requests progress if needed; False if it doesn't.
 
         Writes outside the prefix bring no event, only progress shows them. If progress can't be requested, only the

@@ -346,7 +346,7 @@ class Feed:
     def _apply_told(self, events: list[KeyEvent]) -> None:
         reached = self._cache.reached
         for event in events:
-            self._own.told(event.kv.mod_revision)
+            self._own.drop(event.kv.mod_revision)
         self._apply([event for event in events if event.kv.mod_revision > reached])
         if self._own:
             self._go_on()
@@ -363,10 +363,10 @@ class Feed:
                 if event.type == DELETE:
                     cache.unowned.remove(kv.key)
                 else:
-                    from storage.compaction_key import told  # here: few keys belong to no resource
+                    from storage.compaction_key import compact_revision  # here: few keys belong to no resource
 
                     cache.unowned.put(kv.key, kv.value, kv.mod_revision)
-                    compacted = max(compacted, told(kv.key, kv.value))
+                    compacted = max(compacted, compact_revision(kv.key, kv.value))
                 continue
             touched.add(resource)
             if event.type == DELETE:

@@ -34,7 +34,7 @@ class Follower(Protocol):
     def lose(self, resource: ResourceCache, entry: Entry) -> None:
         """Called for a deleted object, with its last version."""
 
-    def told(self, revision: int) -> None:
+    def on_revision(self, revision: int) -> None:
         """Called after each batch: the follower has all changes up to a revision; 0 before the first load."""
 
 
@@ -62,7 +62,7 @@ def tell(follower: Follower, batch: Batch) -> None:
                     follower.lose(told.resource, change.entry)
                 else:
                     follower.take(told.resource, change.entry)
-    follower.told(batch.revision)
+    follower.on_revision(batch.revision)
 
 
 class ByName(Generic[V]):
@@ -106,7 +106,7 @@ class ByName(Generic[V]):
         self._names[name] = None
         self.all.pop(name, None)
 
-    def told(self, revision: int) -> None:
+    def on_revision(self, revision: int) -> None:
         names, self._names, self._before = self._names, {}, {}
         if self._owner:
             for name in names:

@@ -40,7 +40,7 @@ class OwnWrites:
             reached += 1
         return found, reached
 
-    def told(self, revision: int) -> None:
+    def drop(self, revision: int) -> None:
         """Drops the write of a revision, because the watch has brought it."""
         self._waiting.pop(revision, None)
 

@@ -82,12 +82,12 @@ class Reads:
         if self._cache.reached >= revision or await self._consistent.wait_for(revision, EVENTS_WAIT):
             return True
         if await self._consistent.probe() >= revision:
-            return await self._consistent.settled(revision)
+            return await self._consistent.catch_up(revision)
         if await self._consistent.wait_for(revision, FUTURE_WAIT - EVENTS_WAIT):
             return True
         raise TooLargeRevision(revision, self._cache.reached)
 
-    async def seen(self, revision: int) -> bool:
+    async def wait_for_write(self, revision: int) -> bool:
         """Waits for the cache to reach the revision of a write of this process; False if it did not.
 
         The wait ends when the cache makes no progress for OWN_WAIT seconds, or after about MOST_OWN_WAIT seconds.

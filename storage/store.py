@@ -218,7 +218,7 @@ class EtcdStore:
         """
         resource = self.cache.of_key(key)
         if resource is not None and resource.spec.awaited:
-            await self.reads.seen(revision)
+            await self.reads.wait_for_write(revision)
         return revision
 
     def _beside_changed(self, answer: SwapResult) -> BesideChanged:

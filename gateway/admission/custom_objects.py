@@ -12,7 +12,7 @@ _OWNER_TEXTS = ("apiVersion", "kind", "name", "uid")
 _OWNER_FLAGS = ("controller", "blockOwnerDeletion")
 
 
-def settled(obj: JsonObject, version: Version, *, new: bool, converted: bool = False) -> JsonObject:
+def set_defaults(obj: JsonObject, version: Version, *, new: bool, converted: bool = False) -> JsonObject:
     """Decodes the metadata of a custom object and sets its defaults, in place, as kube-apiserver does. Returns it.
 
     Members of metadata that cannot be decoded are dropped. Nulls stay, so that validation refuses them. With

@@ -79,7 +79,7 @@ class Aggregation:
 
         The queue collects changes in the meantime, so the first checks are of these.
         """
-        await duty.taken()
+        await duty.acquire()
         try:
             await work(self._availability.queue, self._availability.reconcile, workers)
         finally:

@@ -21,7 +21,7 @@ class Duty:
         self._name = None if place is None or sys.platform != "linux" else f"\0{place}/availability"
         self._claim: socket.socket | None = None
 
-    async def taken(self) -> None:
+    async def acquire(self) -> None:
         """Waits until this process has the duty. It keeps it until `leave`."""
         while not self._take():
             await asyncio.sleep(LOOK)

@@ -35,7 +35,7 @@ class ServiceChanges:
 
     lose = take
 
-    def told(self, revision: int) -> None:
+    def on_revision(self, revision: int) -> None:
         names, self._names = self._names, set()
         self._changed(names)
 
@@ -64,7 +64,7 @@ class SliceChanges:
 
     lose = take
 
-    def told(self, revision: int) -> None:
+    def on_revision(self, revision: int) -> None:
         names, self._names, self._whole = self._names, set(), False
         if names:
             self._changed(names)

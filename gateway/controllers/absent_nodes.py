@@ -22,14 +22,14 @@ class AbsentNodes(KeyedController):
     queue_name = "orphaned_pods_nodes"
     resources = ("pods", "minions")
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "pods" and b'"deletionTimestamp":"' in entry.tail:
             self.queue.add(entry.key)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         if resource == "minions":
             for pod in self.entries("pods"):
-                self.seen("pods", pod)
+                self.on_update("pods", pod)
 
     async def reconcile(self, key: bytes) -> None:
         pod = self.cached(key)

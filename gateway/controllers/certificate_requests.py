@@ -51,7 +51,7 @@ class _Requests(KeyedController):
 
     resources = (PLURAL,)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if b'"certificate":"' not in entry.tail:
             self.queue.add(entry.key)
 

@@ -30,7 +30,7 @@ class ClassProtection(KeyedController):
         super().__init__(actor)
         self._ending: set[bytes] = set()  # classes that are being deleted
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if resource != CLASSES:
             self._look_again()
             return
@@ -38,7 +38,7 @@ class ClassProtection(KeyedController):
             self._ending.add(entry.key)
         self.queue.add(entry.key)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         if resource == CLASSES:
             self._ending.discard(entry.key)
         else:

@@ -16,7 +16,7 @@ class Telling:
         self._told = 0
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
-    def told(self, number: int) -> None:
+    def count_passed(self, number: int) -> None:
         """So many more changes were passed to all controllers."""
         self._told += number
         while self._waiters and self._waiters[0][0] <= self._told:

@@ -16,7 +16,7 @@ class FinishedJobs(KeyedController):
     queue_name = "ttl_jobs_to_delete"
     resources = ("jobs",)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if b'"ttlSecondsAfterFinished"' in entry.tail:
             self.queue.add(entry.key)
 

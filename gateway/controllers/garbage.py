@@ -89,7 +89,7 @@ class GarbageCollector:
         if change.type is ChangeType.DELETED:
             uid = uid_of(change.entry)
             if self.graph.count(uid) and prefix in self._kinds:
-                self._owners.gone(uid, change.key, *self._kinds[prefix])
+                self._owners.note_deletion(uid, change.key, *self._kinds[prefix])
             self._gone(change.key, uid)
         else:
             self._seen(prefix, change.entry)

@@ -16,7 +16,7 @@ from storage.keys import namespace_and_name
 
 
 class KeyedController:
-    """The base class. Subclasses implement `seen`, `gone` and `reconcile`."""
+    """The base class. Subclasses implement `on_update`, `on_delete` and `reconcile`."""
 
     queue_name = ""
     resources: tuple[str, ...] = ()  # storage prefixes of the watched resources, such as "pods"
@@ -38,13 +38,13 @@ class KeyedController:
         return None
 
     def state(self, prefix: bytes, entry: Entry) -> None:
-        self.seen(self.prefixes[prefix], entry)
+        self.on_update(self.prefixes[prefix], entry)
 
     def change(self, prefix: bytes, change: Change) -> None:
         if change.type is ChangeType.DELETED:
-            self.gone(self.prefixes[prefix], change.entry)
+            self.on_delete(self.prefixes[prefix], change.entry)
         else:
-            self.seen(self.prefixes[prefix], change.entry)
+            self.on_update(self.prefixes[prefix], change.entry)
 
     def works(self) -> list[Work]:
         return [Work(self.queue, self.reconcile, self.workers)]
@@ -55,10 +55,10 @@ class KeyedController:
     def files(self) -> Sequence[Followed]:
         return ()
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         """Called for each object at the start, and for each added or modified object."""
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         """Called for each deleted object, with its last state."""
 
     async def reconcile(self, key: bytes) -> None:

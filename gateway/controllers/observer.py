@@ -126,7 +126,7 @@ class Observer:
             self._told.popleft()
             if piece.over():
                 await piece.next()
-        self._telling.told(number)
+        self._telling.count_passed(number)
 
     def _who_follows(self, prefix: bytes) -> tuple[ChangeReceiver, ...]:
         found = self._following.get(prefix)

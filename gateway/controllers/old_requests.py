@@ -28,7 +28,7 @@ class OldRequests(KeyedController):
     queue_name = "certificatesigningrequest_cleaner"
     resources: tuple[str, ...] = ("certificatesigningrequests",)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         self.queue.add(entry.key)
 
     async def reconcile(self, key: bytes) -> None:

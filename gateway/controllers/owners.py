@@ -110,7 +110,7 @@ class Owners:
         """Whether an extension API server serves the owner's kind, and this server does not."""
         return self.foreign(owner) is not None and self.endpoint(owner) is None
 
-    def gone(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
+    def note_deletion(self, uid: str, key: bytes, api_version: str, kind: str) -> None:
         """Remembers a deleted object, because its kind may not be served any more when a dependent is checked."""
         self._gone.keep(uid, (key, api_version, kind), memory_of((uid, key, api_version, kind)))
 

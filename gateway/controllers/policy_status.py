@@ -24,7 +24,7 @@ class PolicyStatus(KeyedController):
     queue_name = MANAGER
     resources = (POLICIES,)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         self.queue.add(entry.key)
 
     async def reconcile(self, key: bytes) -> None:

@@ -183,7 +183,7 @@ class ResourceQuotas(KeyedController):
         apart = self._counted_apart(quota)
         for store in apart:
             await all_seen(store.reads)
-        while not all(tally.settled for tally, _ in tallies):
+        while not all(tally.is_current for tally, _ in tallies):
             for tally, _ in tallies:
                 await tally.settle(self._classes, clock.now())
         # with one etcd, the sums and the cached quota are of the same revision; with two, the sums must be newer than

@@ -21,10 +21,10 @@ class RoleAggregation(KeyedController):
     resources = ("clusterroles",)
     workers = 1
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         self.queue.add(self.key(resource, ""))
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         self.queue.add(self.key(resource, ""))
 
     async def reconcile(self, key: bytes) -> None:

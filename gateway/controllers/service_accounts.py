@@ -31,11 +31,11 @@ class ServiceAccounts(KeyedController):
     queue_name = "serviceaccount"
     resources = ("namespaces", "serviceaccounts")
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "namespaces":
             self.queue.add(entry.key)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         if resource == "serviceaccounts":
             namespace, name = self.place(resource, entry.key)
             if name == DEFAULT_ACCOUNT:
@@ -77,13 +77,13 @@ class RootCertificates(KeyedController):
         for entry in self.entries("namespaces"):
             self.queue.add(entry.key)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "namespaces":
             self.queue.add(entry.key)
         else:
-            self.gone(resource, entry)
+            self.on_delete(resource, entry)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         if resource == "configmaps" and entry.key.endswith(b"/" + ROOT_CA.encode()):
             self.queue.add(self.key("namespaces", "", self.place(resource, entry.key)[0]))
 

@@ -56,14 +56,14 @@ class StorageMigrations(KeyedController):
         for key in missing:
             self.queue.add(key)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         migration = loads(b"{" + entry.tail)
         meta = migration["metadata"]
         self._turns.note(entry.key, _resource(migration), _stage(migration), (meta["creationTimestamp"], meta["name"]))
         self.queue.add(entry.key)
         self._call_next(migration)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         self._missing.discard(entry.key)
         self._turns.drop(entry.key)
         self._call_next(loads(b"{" + entry.tail))

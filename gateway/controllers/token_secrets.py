@@ -23,14 +23,14 @@ class TokenSecrets(KeyedController):
     queue_name = "serviceaccount_tokens_secret"
     resources = ("secrets", "serviceaccounts")
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "secrets":
             if _TYPE in entry.tail:
                 self.queue.add(entry.key)
         else:
-            self.gone(resource, entry)
+            self.on_delete(resource, entry)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         if resource == "serviceaccounts":
             for secret in self.entries("secrets", self.place(resource, entry.key)[0]):
                 if _TYPE in secret.tail:

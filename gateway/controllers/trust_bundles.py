@@ -49,12 +49,12 @@ class ServingTrustBundle(KeyedController):
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
         self._look()
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if _NAMED in entry.tail:
             self._look()
 
-    def gone(self, resource: str, entry: Entry) -> None:
-        self.seen(resource, entry)
+    def on_delete(self, resource: str, entry: Entry) -> None:
+        self.on_update(resource, entry)
 
     def _look(self) -> None:
         if self.spec is not None and _KIND not in self.actor.endpoints.registry.unserved:

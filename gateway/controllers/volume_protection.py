@@ -21,13 +21,13 @@ class ClaimProtection(KeyedController):
     queue_name = "pvcprotection"
     resources = ("persistentvolumeclaims", "pods")
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "persistentvolumeclaims":
             self.queue.add(entry.key)
         elif b'"deletionTimestamp":"' in entry.tail:
-            self.gone(resource, entry)
+            self.on_delete(resource, entry)
 
-    def gone(self, resource: str, entry: Entry) -> None:
+    def on_delete(self, resource: str, entry: Entry) -> None:
         if resource == "pods" and (b'"persistentVolumeClaim":' in entry.tail or b'"ephemeral":' in entry.tail):
             pod = loads(b"{" + entry.tail)
             for name in claims_of(pod):
@@ -70,7 +70,7 @@ class VolumeProtection(KeyedController):
     queue_name = "pvprotection"
     resources = ("persistentvolumes",)
 
-    def seen(self, resource: str, entry: Entry) -> None:
+    def on_update(self, resource: str, entry: Entry) -> None:
         self.queue.add(entry.key)
 
     async def reconcile(self, key: bytes) -> None:

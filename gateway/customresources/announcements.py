@@ -35,7 +35,7 @@ class Announced:
             self._waiting[name] = self._arrivals
         else:
             self._waiting.pop(name, None)
-        self.settled()
+        self.wake()
 
     def of(self, name: str) -> int:
         """The number of the announcement that is not served yet; 0 if there is none of this name."""
@@ -45,9 +45,9 @@ class Announced:
         """The CRD is served as it was when `of` returned `arrival`, or can't be. A later change stays announced."""
         if arrival and self._waiting.get(name) == arrival:
             del self._waiting[name]
-            self.settled()
+            self.wake()
 
-    def settled(self) -> None:
+    def wake(self) -> None:
         """Wakes the waiting requests if no CRD is announced any more."""
         if not self:
             self._none.set()

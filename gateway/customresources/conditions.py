@@ -19,7 +19,7 @@ _APPROVAL_REASONS = {
 }
 
 
-def settled(definition: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
+def with_status(definition: JsonObject, others: Iterable[JsonObject], now: str) -> JsonObject:
     """A copy of a CRD with the right status among the `others` of its group; the CRD itself if its status is right.
 
     `now` is the RFC 3339 time for changed conditions.

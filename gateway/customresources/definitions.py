@@ -102,7 +102,7 @@ class Definitions:
         """Calls `listener` with the names of CRDs that have changed, come or gone."""
         self._listeners.append(listener)
 
-    def settled(self, name: str, before: JsonObject, now: JsonObject) -> None:
+    def keep_status(self, name: str, before: JsonObject, now: JsonObject) -> None:
         """Keeps a CRD with the status that this process has written, unless a newer version than `before` has come.
 
         So the next CRD sees the names that this one has got.
@@ -156,7 +156,7 @@ class Definitions:
                 async for batch in tap(self._endpoints.services.store.cache, [self._cache]):
                     tell(self._known, batch)
                     self._told = batch.revision
-                    self.announced.settled()
+                    self.announced.wake()
                     self._progressed()
         finally:
             self.ended = True

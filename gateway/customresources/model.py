@@ -13,7 +13,7 @@ from gateway.customresources.definition import TERMINATING, ends_unserved, is_tr
 from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import VersionRules, strategies_of
 from gateway.customresources.schema_type import object_type
-from gateway.customresources.storage_form import canonicaliser, settled
+from gateway.customresources.storage_form import canonicaliser, read_stored
 from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
@@ -92,7 +92,7 @@ def compile_large(model: Model) -> None:
             if on_loop():
                 raise TakesLong
             with suppress(ValueError):  # raised if this minimal object would get too many defaults
-                read = settled(version, {"kind": model.kind, "apiVersion": version.api_version})
+                read = read_stored(version, {"kind": model.kind, "apiVersion": version.api_version})
                 encode_stored(read, model.kind, version.api_version, version.type)
             _ = version.order
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gateway.customresources.cleanup import clean_up
-from gateway.customresources.conditions import settled
+from gateway.customresources.conditions import with_status
 from gateway.customresources.definition import ESTABLISHED, FINALIZER, TERMINATING, ends_unserved, is_true
 from gateway.customresources.model import MakeConverter, as_read_before, compile_large, model_of, resources_of
 from gateway.customresources.reading_alike import ModelOrigin, reads_alike
@@ -33,7 +33,7 @@ class StoredDefinitions(Protocol):
     def others(self, definition: JsonObject) -> Iterator[JsonObject]:
         """The other CRDs of its group."""
 
-    def settled(self, name: str, before: JsonObject, now: JsonObject) -> None:
+    def keep_status(self, name: str, before: JsonObject, now: JsonObject) -> None:
         """Keeps a CRD with the status that was written."""
 
 
@@ -71,14 +71,14 @@ class Serving:
         wanted = definition
         if definition is not None:
             others = list(self._known.others(definition))
-            wanted = await offloaded(0, settled, definition, others, now_text())
+            wanted = await offloaded(0, with_status, definition, others, now_text())
             await asyncio.sleep(0)  # lets other tasks run between two long steps
         await self._serve(name, wanted, 0 if definition is None or is_true(definition, ESTABLISHED) else 1)
         if definition is None or wanted is None:
             return
         if wanted is not definition:
-            await write_status(self._endpoints, name, lambda at: settled(at, self._known.others(at), now_text()))
-            self._known.settled(name, definition, wanted)
+            await write_status(self._endpoints, name, lambda at: with_status(at, self._known.others(at), now_text()))
+            self._known.keep_status(name, definition, wanted)
         deleting = wanted["metadata"].get("deletionTimestamp")
         if deleting and FINALIZER in (wanted["metadata"].get("finalizers") or ()) and name not in self.cleaning:
             task = asyncio.ensure_future(clean_up(self._endpoints, wanted, lambda: self._served_of(name, wanted)))

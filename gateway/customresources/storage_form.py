@@ -30,12 +30,12 @@ def canonicaliser(model: Model) -> Canonicalise:
         version = versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
         if version is None or raw.get("kind") != kind:
             raise ValueError(f'the definition does not know "{raw.get("kind")}" of version "{raw.get("apiVersion")}"')
-        return encode_stored(settled(version, raw), kind, version.api_version, version.type)
+        return encode_stored(read_stored(version, raw), kind, version.api_version, version.type)
 
     return canonicalise
 
 
-def settled(version: Version, raw: JsonObject) -> JsonObject:
+def read_stored(version: Version, raw: JsonObject) -> JsonObject:
     """The object of a stored JSON value: pruned, defaulted, without invalid metadata. Raises ValueError."""
     try:
         obj = version.decode(raw, DecodeReport(trusted=True))

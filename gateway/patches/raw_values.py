@@ -11,7 +11,7 @@ from typing import Any
 
 from gateway.jsontypes import dumps
 from gateway.schema.errors import Marks
-from gateway.schema.structural import settled
+from gateway.schema.structural import as_go_numbers
 from gateway.schema.types import Type, TypeKind, compiled
 
 Rewrite = Callable[[Any], Any]
@@ -48,7 +48,7 @@ def _unless_in_order(value: Any) -> Any:
 def _in_order(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _in_order(value[key]) for key in sorted(value)}
-    return [_in_order(each) for each in value] if isinstance(value, list) else settled(value, Marks())
+    return [_in_order(each) for each in value] if isinstance(value, list) else as_go_numbers(value, Marks())
 
 
 def _members(members: dict[str, Rewrite]) -> Rewrite:

@@ -65,7 +65,7 @@ class Tally:
         return True
 
     @property
-    def settled(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the sum is up to date."""
         return not self._dirty and self._anew is None
 
@@ -82,7 +82,7 @@ class Tally:
         for key in [key for key, due in self._due.items() if due < now]:
             self._dirty[key] = None
         pause, count = time.monotonic() + SLICE, 0
-        while not self.settled:
+        while not self.is_current:
             if key := self._next():
                 self._take_in(key, classes)
             count += 1

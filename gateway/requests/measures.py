@@ -233,7 +233,7 @@ def measures_of(request: Request, deprecated: str | None = None) -> Measures:
     found = None if known is None else known.get(key)
     if found is None:
         found = Measures(*key, deprecated)
-        if not owners.gone([owner]):
+        if not owners.have_gone([owner]):
             _known.setdefault(owner, {})[key] = found
     return found
 

@@ -14,7 +14,7 @@ from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, 
 from gateway.schema.errors import DecodeError, EmbeddedError, Marks, Mismatch
 from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.schema.refusals import OWN_JSON, STRING, Refusal, plain_refusal
-from gateway.schema.structural import item_of, settled
+from gateway.schema.structural import as_go_numbers, item_of
 from gateway.schema.types import Type, TypeKind
 from gateway.time_limits import look
 
@@ -198,7 +198,7 @@ def _written_anew(value: Any) -> Any:
         return [_written_anew(item) for item in value]
     number = float(value) if type(value) is Number else value
     try:
-        return settled(number, Marks())
+        return as_go_numbers(number, Marks())
     except Mismatch:  # a number beyond float64, for which there is another error
         return value
 

@@ -30,7 +30,7 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     if type_.kind in (TypeKind.FLOAT, TypeKind.INT64, TypeKind.INT_OR_STRING) and type_.preserves:
         return _number
     if type_.kind is TypeKind.ANY or type_.preserves:
-        return settled
+        return as_go_numbers
     return _bare
 
 
@@ -42,7 +42,7 @@ def item_of(list_type: Type) -> Type:
     return elem
 
 
-def settled(value: Any, marks: Marks) -> Any:
+def as_go_numbers(value: Any, marks: Marks) -> Any:
     """JSON for which there is no schema, with numbers as Go writes them. Raises Mismatch for one beyond float64."""
     if type(value) is float:
         if not isfinite(value):  # JSON has no such number: it would be written as null
@@ -54,9 +54,9 @@ def settled(value: Any, marks: Marks) -> Any:
         rounded = float(value)
         return _whole(rounded) if abs(rounded) < _WRITTEN_OUT else rounded
     if isinstance(value, dict):
-        return {key: settled(item, marks) for key, item in value.items()}
+        return {key: as_go_numbers(item, marks) for key, item in value.items()}
     if type(value) is list:
-        return [settled(item, marks) for item in value]
+        return [as_go_numbers(item, marks) for item in value]
     return value
 
 
@@ -70,7 +70,7 @@ def as_came(value: Any, marks: Marks) -> Any:
 
 
 def _number(value: Any, marks: Marks) -> Any:
-    made = settled(value, marks)
+    made = as_go_numbers(value, marks)
     return Whole(made) if type(value) is float and type(made) is int else made
 
 
@@ -107,14 +107,14 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
         readers |= dict.fromkeys(("apiVersion", "kind"), (_text, False))
         if "metadata" in readers:
             readers["metadata"] = _metadata(readers["metadata"][0]), True
-    others: Reader | None = settled if type_.preserves else None
+    others: Reader | None = as_go_numbers if type_.preserves else None
     if type_.elem is not None:
         others = reader_of(type_.elem)
     find, preserves = readers.get, type_.preserves
 
     def read(value: Any, marks: Marks) -> Any:
         if not isinstance(value, dict):
-            return settled(value, marks) if preserves else _bare(value, marks)
+            return as_go_numbers(value, marks) if preserves else _bare(value, marks)
         out: dict[str, Any] = {}
         for key, item in value.items():
             found = find(key)
@@ -144,7 +144,7 @@ def _metadata(read: Reader) -> Reader:
         try:
             return read(value, marks)
         except Mismatch:
-            return read(settled(value, marks), marks)
+            return read(as_go_numbers(value, marks), marks)
 
     return read_metadata
 

@@ -118,7 +118,7 @@ class Family(Generic[Child]):
         if len(values) != len(self.label_names):
             raise ValueError(f"{self.name} has the labels {', '.join(self.label_names)}")
         keys = self._owners_of(values)
-        if owners.gone(keys):
+        if owners.have_gone(keys):
             return self._made()
         if len(self._children) >= MOST_CHILDREN:
             return self._children.setdefault((OVERFLOW,) * len(values), self._made())

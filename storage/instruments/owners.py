@@ -83,7 +83,7 @@ class SeriesOwners:
         """Calls a function with the key of each owner that is removed."""
         self._listeners.append(listener)
 
-    def gone(self, keys: Collection[Key]) -> bool:
+    def have_gone(self, keys: Collection[Key]) -> bool:
         """Whether one of these owners was removed."""
         return any(key in self._left for key in keys)
 

@@ -69,7 +69,7 @@ class NodeGraph:
     def lose(self, resource: ResourceCache, entry: Entry) -> None:
         self._changed[_place(resource, entry.key)] = None
 
-    def told(self, revision: int) -> None:
+    def on_revision(self, revision: int) -> None:
         pass  # is_related evaluates the recorded changes
 
     # the rights of nodes

@@ -104,7 +104,7 @@ class RbacPolicy:
     def lose(self, resource: ResourceCache, entry: Entry) -> None:
         self.drop(_kind_of(resource), *namespace_and_name(entry.key, resource.spec.prefix))
 
-    def told(self, revision: int) -> None:
+    def on_revision(self, revision: int) -> None:
         self.loaded = revision > 0
         for listener in self._listeners:
             listener()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from gateway.admission.custom_objects import settled
+from gateway.admission.custom_objects import set_defaults
 from gateway.admission.webhooks.answer import WebhookVerdict
 from gateway.admission.webhooks.configuration import Hook
 from gateway.admission.webhooks.review import type_in
@@ -87,7 +87,7 @@ def _patched(
     if version is not None and version.openapi is not None:
         _check_version(result, resource, kind)
         # a custom object keeps unknown fields until it is stored
-        return settled(result, version, new=new, converted=converted)
+        return set_defaults(result, version, new=new, converted=converted)
     _check_kind(result, resource, kind)
     type_ = type_in(resource, kind) or type_for(*kind)
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.admission.custom_objects import settled
+from gateway.admission.custom_objects import set_defaults
 from gateway.customresources.model import model_of
 from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersion
@@ -46,11 +46,11 @@ def version() -> Version:
     ],
 )
 def test_members_of_metadata_that_cannot_be_read_are_as_if_they_were_not_there(given: Any, read: Any) -> None:
-    assert settled({"metadata": given}, version(), new=True)["metadata"] == read
+    assert set_defaults({"metadata": given}, version(), new=True)["metadata"] == read
 
 
 def test_nulls_stay_unless_there_is_a_default() -> None:
-    assert settled({"metadata": {}, "spec": {"size": None, "name": None}}, version(), new=True)["spec"] == {
+    assert set_defaults({"metadata": {}, "spec": {"size": None, "name": None}}, version(), new=True)["spec"] == {
         "size": 1,
         "name": None,
     }
@@ -59,9 +59,9 @@ def test_nulls_stay_unless_there_is_a_default() -> None:
 @pytest.mark.parametrize("metadata", [None, "x", []])
 def test_metadata_of_a_new_object_is_an_object(metadata: Any) -> None:
     with pytest.raises(StatusError, match="system metadata was not initialized"):
-        settled({"metadata": metadata}, version(), new=True)
-    assert settled({"metadata": metadata}, version(), new=False)["metadata"] == {}
+        set_defaults({"metadata": metadata}, version(), new=True)
+    assert set_defaults({"metadata": metadata}, version(), new=False)["metadata"] == {}
 
 
 def test_missing_metadata_is_for_validation_to_refuse() -> None:
-    assert settled({}, version(), new=True)["metadata"] == {}
+    assert set_defaults({}, version(), new=True)["metadata"] == {}

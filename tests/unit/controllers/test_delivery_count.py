@@ -21,13 +21,13 @@ async def test_what_is_there_when_it_is_asked_is_waited_for() -> None:
     telling.expected = 5
     second = asyncio.create_task(telling.reached())
     await turns()
-    telling.told(2)
+    telling.count_passed(2)
     await turns()
     assert not first.done()
-    telling.told(1)
+    telling.count_passed(1)
     await turns()
     assert first.done() and not second.done(), "what came after it asked is nothing to the first"
-    telling.told(2)
+    telling.count_passed(2)
     await asyncio.wait_for(second, 60)
 
 
@@ -38,5 +38,5 @@ async def test_one_that_has_given_up_holds_up_nobody() -> None:
     await turns()
     gone.cancel()
     await turns()
-    telling.told(1)
+    telling.count_passed(1)
     await asyncio.wait_for(waits, 60)

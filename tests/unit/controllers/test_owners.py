@@ -72,7 +72,7 @@ async def test_absent_owners_with_long_names_are_remembered_up_to_a_few_megabyte
     try:
         for number in range(300):
             await world.owners.presence(OWNER._replace(uid=f"{number}{'u' * 60_000}"), "n")
-            world.owners.gone(f"{number}{'g' * 60_000}", b"/configmaps/n/o", "v1", "ConfigMap")
+            world.owners.note_deletion(f"{number}{'g' * 60_000}", b"/configmaps/n/o", "v1", "ConfigMap")
         assert tracemalloc.get_traced_memory()[0] < 10 << 20
     finally:
         tracemalloc.stop()
@@ -94,7 +94,7 @@ async def test_of_a_kind_that_is_not_served_any_more_what_was_seen_to_go_is_abse
     gadget = OWNER._replace(kind="Gadget", api_version="example.com/v1")
     for stored, expected in (({}, True), ({"o": {"uid": "u-1"}}, False)):
         world = World(**stored)
-        world.owners.gone("u-1", b"/configmaps/n/o", "example.com/v1", "Gadget")
+        world.owners.note_deletion("u-1", b"/configmaps/n/o", "example.com/v1", "Gadget")
         for version in ("v1", "v2"):
             owner = gadget._replace(api_version=f"example.com/{version}")
             if expected:

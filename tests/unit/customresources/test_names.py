@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.customresources.conditions import settled
+from gateway.customresources.conditions import with_status
 from gateway.customresources.definition import condition, is_true
 from gateway.customresources.names import claim
 
@@ -73,12 +73,12 @@ def test_a_definition_keeps_the_names_that_it_has() -> None:
 
 
 def test_conditions_move_only_with_their_status() -> None:
-    first = settled(definition(), [], "2024-01-01T00:00:00Z")
+    first = with_status(definition(), [], "2024-01-01T00:00:00Z")
     assert is_true(first, "NamesAccepted")
     assert is_true(first, "Established")
-    assert settled(first, [], "2024-01-02T00:00:00Z") is first
+    assert with_status(first, [], "2024-01-02T00:00:00Z") is first
     first["spec"]["names"]["shortNames"] = ["taken"]
-    refused = settled(first, [taking(plural="taken")], "2024-01-03T00:00:00Z")
+    refused = with_status(first, [taking(plural="taken")], "2024-01-03T00:00:00Z")
     assert is_true(refused, "Established")
     accepted = condition(refused, "NamesAccepted")
     assert accepted is not None
@@ -94,19 +94,19 @@ def test_a_protected_group_tells_whether_it_is_approved() -> None:
         ("yes", "False", "InvalidAnnotation"),
     ):
         protected["metadata"]["annotations"] = {"api-approved.kubernetes.io": annotation}
-        found = condition(settled(protected, [], ""), "KubernetesAPIApprovalPolicyConformant")
+        found = condition(with_status(protected, [], ""), "KubernetesAPIApprovalPolicyConformant")
         assert found is not None
         assert (found["status"], found["reason"]) == (status, reason)
 
 
 def test_names_of_a_definition_that_is_being_deleted_are_followed_once_it_is_established() -> None:
-    going = settled(definition(), [], "2024-01-01T00:00:00Z")
+    going = with_status(definition(), [], "2024-01-01T00:00:00Z")
     going["metadata"]["deletionTimestamp"] = "2024-01-02T00:00:00Z"
     going["spec"]["names"] = {**NAMES, "shortNames": ["w"], "categories": ["all"]}
-    named = settled(going, [], "2024-01-02T00:00:00Z")
+    named = with_status(going, [], "2024-01-02T00:00:00Z")
     assert named["status"]["acceptedNames"] == going["spec"]["names"]
-    refused = settled(going, [taking(plural="w")], "2024-01-02T00:00:00Z")
+    refused = with_status(going, [taking(plural="w")], "2024-01-02T00:00:00Z")
     assert condition(refused, "NamesAccepted")["reason"] == "ShortNamesConflict"  # type: ignore[index]
     new = definition()
     new["metadata"]["deletionTimestamp"] = "2024-01-02T00:00:00Z"
-    assert settled(new, [], "2024-01-02T00:00:00Z") is new
+    assert with_status(new, [], "2024-01-02T00:00:00Z") is new

@@ -10,7 +10,7 @@ from gateway.jsontypes import dumps
 from gateway.kinds.model import Model
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored
-from gateway.schema.structural import settled as as_it_came
+from gateway.schema.structural import as_go_numbers as as_it_came
 from gateway.validation.schema_accepts import compile_acceptance
 from gateway.validation.schema_values import compile_values
 from tests.upstream.definition_fuzz.schemas import Maker

@@ -177,12 +177,12 @@ async def test_waiting_in_vain_is_not_repeated_until_something_happens(
     monkeypatch.setattr(shared, "wait_for", wait_for)
     etcd.progress = lambda: False
     for revision in (10, 11):
-        assert not await shared.settled(revision)
+        assert not await shared.catch_up(revision)
     assert waits == [consistency.EVENTS_WAIT]
     assert not await within(shared.fresh())
     assert etcd.probes == []
     cache.advance(11)
-    assert not await shared.settled(12)
+    assert not await shared.catch_up(12)
     assert len(waits) == 2
 
     def progress() -> bool:
@@ -190,7 +190,7 @@ async def test_waiting_in_vain_is_not_repeated_until_something_happens(
         return True
 
     etcd.progress = progress
-    assert await shared.settled(12)
+    assert await shared.catch_up(12)
 
 
 async def test_a_probe_that_fails_fails_its_requests_and_no_others(

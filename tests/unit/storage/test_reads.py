@@ -189,5 +189,5 @@ async def test_an_own_write_is_waited_for_while_the_cache_moves(moves: int, seen
     slow: Any = Slow(cache, moves)
     unused: Any = None
     reads = Reads(unused, cache, slow)
-    assert (await reads.seen(FIRST + 3), slow.waits) == (seen, waits)
-    assert await reads.seen(FIRST) and slow.waits == waits
+    assert (await reads.wait_for_write(FIRST + 3), slow.waits) == (seen, waits)
+    assert await reads.wait_for_write(FIRST) and slow.waits == waits
