@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from gateway.access.authorization import AlwaysAllow, require
 from gateway.access.rbac.policy import RbacPolicy
 from gateway.endpoints.caches import Caches
+from gateway.endpoints.services import Services
 from gateway.endpoints.table import EndpointTable
 from gateway.http.exchange import Request
 from gateway.http.request_info import request_info
@@ -73,6 +75,7 @@ class Api:
                 minor=minor,
             ),
         )
+        services.shown_key = partial(Services.shown_key, services)
         self.endpoints = EndpointTable(registry, Caches(registry, store.cache, client), services, hooks_for, create_own)
         self.warnings: list[str] = []
         self.store._put(b"/registry/namespaces/default", dumps(NAMESPACE))
