@@ -64,6 +64,7 @@ class ResourceSpec:
     other_heads: tuple[bytes, ...] = ()
     group_resource: tuple[str, str] = ("", "")  # for metrics
     trusts_marks: bool = True  # whether a value that ends in MARK is canonical; False where a CRD may change the form
+    outdated: Callable[[bytes], bool] | None = None  # finds canonical values that `canonicalise` changes all the same
     awaited: bool = False  # whether a write returns only once the cache has it, because it affects the next requests
 
 
@@ -115,7 +116,8 @@ class ResourceCache:
         if isinstance(value, UnreadableValue):
             return _corrupt(key, value, revision, ValueError(value.reason))
         head = self._head_of(value) if self.spec.trusts_marks else None
-        if head is not None:
+        outdated = head is not None and self.spec.outdated is not None and self.spec.outdated(value)
+        if head is not None and not outdated:
             try:
                 return entry_of(key, value, revision, head)
             except ValueError:
@@ -127,7 +129,7 @@ class ResourceCache:
                 raise ValueError("it is stored in a version that is not known")
             if not is_of(canonical, len(head) + len(METADATA), *namespace_and_name(key, self.spec.prefix)):
                 raise ValueError("its metadata is of no object of this name")
-            if not self.spec.trusts_marks and canonical != value:
+            if (outdated or not self.spec.trusts_marks) and canonical != value:
                 return reread_entry(key, canonical, revision, head)
             return entry_of(key, canonical, revision, head)
         except Exception as error:  # no stored value may stop the feed
@@ -135,7 +137,7 @@ class ResourceCache:
 
     def _shared(self, key: bytes, value: Located, revision: int) -> Entry:
         """An entry of a value in shared memory. A value that is not in canonical form gets an entry of its own."""
-        if value.spliced and self.spec.trusts_marks:
+        if value.spliced and self.spec.trusts_marks and self.spec.outdated is None:
             if value.starts_with(self._canonical):
                 return SharedEntry(key, self.spec.head, value, revision)
             for head in self.spec.other_heads:
@@ -279,12 +281,8 @@ class ResourceCache:
 
         It replaces all objects, and reports no changes.
         """
-        self.take(
-            {
-                key: value if isinstance(value, Entry) else self.entry(key, value, revision)
-                for key, value, revision in items
-            }
-        )
+        made = self.entry
+        self.take({key: each if isinstance(each, Entry) else made(key, each, mod) for key, each, mod in items})
 
     def take(self, entries: dict[bytes, Entry]) -> None:
         """Replaces all objects, and reports no changes."""

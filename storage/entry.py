@@ -258,7 +258,7 @@ class BlankedEntry(Entry):
 
 
 class RereadEntry(Entry):
-    """An object version that is read differently than it was written: its CRD has changed since."""
+    """An object version that is read differently than it was written: its CRD or the minor has changed since."""
 
     __slots__ = ()
 

@@ -20,6 +20,7 @@ from gateway.courtesy import give_way
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text, seconds_of
+from storage.cache import ResourceSpec
 from storage.entry import MARK, Entry
 from storage.keys import namespace_and_name
 from storage.values import StaleValue
@@ -206,16 +207,18 @@ async def _store_anew(actor: Actor, rewriting: Actor, endpoint: Endpoint, key: b
     """Stores an object anew if etcd has it in an outdated form. Raises StatusError, StorageError."""
     if not endpoint.resource.model.written_as_served:  # an update of another kind finds an outdated form itself
         found = await endpoint.store.client.get(key)
-        if found is None or _has_form(found.value, endpoint.cache.spec.head):
+        if found is None or _has_form(found.value, endpoint.cache.spec):
             return
         actor = rewriting
     namespace, name = namespace_and_name(key, endpoint.cache.spec.prefix)
     await actor.change(endpoint, namespace, name, lambda obj: True)
 
 
-def _has_form(value: bytes, head: bytes) -> bool:
+def _has_form(value: bytes, spec: ResourceSpec) -> bool:
     """Whether a value is as this server stores it today: canonical, in the storage version, under the present key."""
-    return value.startswith(head) and value.endswith(MARK) and not isinstance(value, StaleValue)
+    if isinstance(value, StaleValue) or not (value.startswith(spec.head) and value.endswith(MARK)):
+        return False
+    return spec.outdated is None or not spec.outdated(value)
 
 
 def _resource(migration: JsonObject) -> GroupResource:

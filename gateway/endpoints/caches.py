@@ -107,6 +107,7 @@ class Caches:
             group_resource=(resource.group, resource.resource),
             trusts_marks=not model.written_as_served,
             awaited=resource.group in _IN_FORCE,
+            outdated=model.outdated,
         )
 
 

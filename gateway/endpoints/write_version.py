@@ -48,7 +48,7 @@ class WriteVersion(Protocol):
         """The value of an object to store in etcd. Raises ConversionFailed."""
 
     def is_current(self, stored: StoredObject) -> bool:
-        """Whether a value has the storage version. If not, it is stored again even if the object did not change."""
+        """Whether etcd has a value in the present form. If not, it is stored again even if nothing changed."""
 
 
 class AsStored:
@@ -80,7 +80,7 @@ class AsStored:
         return await encode(obj)
 
     def is_current(self, stored: StoredObject) -> bool:
-        return True  # the cache holds every value in the storage version
+        return not stored.anew  # the cache holds every value in the storage version
 
 
 class AsServed:

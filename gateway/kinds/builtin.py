@@ -12,6 +12,7 @@ from gateway.defaults.registry import GATED
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.model import Model, Version
+from gateway.kinds.other_minors import outdated
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import VALUES, names_of
@@ -135,6 +136,7 @@ def _model(
         strategies=partial(strategy_for, first.group, plural, gates=gates),
         on_read=partial(_complete, plural, primary_family) if resource in COMPLETED else _keep,
         convert=partial(_convert, entry["kind"]),
+        outdated=outdated(resource, gates.enabled),
         field_values=VALUES.get(resource, {}),
         announced_version=partial(_announced, release.binary, release.compatible, stored, entry["kind"]),
     )

@@ -14,6 +14,7 @@ from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
 from gateway.kinds.known_canonical import SettledValues
+from gateway.kinds.other_minors import IsOutdated
 from gateway.kinds.selectable import FieldValue, labels_and_fields_of
 from gateway.kinds.storage_form import canonicaliser
 from gateway.kinds.strategy import Strategy
@@ -112,6 +113,7 @@ class Model:
     convert: ConvertObject = _same
     convert_all: ConvertAll | None = None  # used in the place of `convert` if a webhook converts
     canonicaliser: Callable[[Model], Canonicalise] = canonicaliser
+    outdated: IsOutdated | None = None  # finds canonical values of other minors that are read otherwise; None: none
     since: int = 0  # the revision of a CRD's model: no watch starts before it
     settled: SettledValues | None = None  # for kinds whose stored values are read with the current schema
     written_as_served: bool = False  # whether writes follow the rules of the request's version, not of the stored one

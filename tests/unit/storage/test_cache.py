@@ -275,3 +275,20 @@ def test_the_objects_of_a_namespace_are_looked_for_anew_after_each_change() -> N
     assert found("n") == [key("n", "b")]
     cache.take({})
     assert found("n") == []
+
+
+def test_a_canonical_value_of_another_minor_is_read_as_of_today_and_stored_anew() -> None:
+    cache = ResourceCache(replace(SPEC, outdated=lambda value: b'"phase":"defaulted"' not in value))
+    now = canonical("a", namespace="n", labels={}, spec={"phase": "defaulted"})
+    for revision, value in ((5, canonical("a", namespace="n", labels={})), (6, now)):
+        cache.put(key("n", "a"), value, revision)
+        entry = cache.get(key("n", "a"))
+        assert entry is not None and entry.stored().value == now and entry.stored().anew is (value != now)
+
+
+def test_a_value_that_only_seems_to_be_of_another_minor_is_taken_as_it_is() -> None:
+    cache = ResourceCache(replace(SPEC, outdated=lambda value: True))
+    value = canonical("a", namespace="n", labels={}, spec={"phase": "defaulted"})
+    cache.put(key("n", "a"), value, 5)
+    entry = cache.get(key("n", "a"))
+    assert entry is not None and entry.stored().value == value and not entry.stored().anew

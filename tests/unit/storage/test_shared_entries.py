@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import mmap
+from dataclasses import replace
 
-from storage.entry import MARK, with_version
+from storage.cache import ResourceCache
+from storage.entry import MARK, RereadEntry, with_version
 from storage.sharing.located_values import Located, SharedEntry, UnreadableShared, leave
 from storage.sharing.records import UNREADABLE
 from storage.sharing.segments import Segments
 from storage.sharing.shelf import PublishedCache, Shelf
 from storage.values import UnreadableValue
-from tests.unit.storage.canonical import HEAD, ROOT, canonical, key
+from tests.unit.storage.canonical import HEAD, ROOT, SPEC, canonical, key
 
 
 def test_a_thread_that_is_about_to_read_an_entry_reads_it_when_its_segment_is_left() -> None:
@@ -57,3 +59,14 @@ def test_large_values_that_are_replaced_together_leave_no_memory_behind() -> Non
         shelf.wake()
     live = sum(place.end - place.start for place in shelf.places.values())
     assert sum(segment.size for segment in shelf.segments) < 2 * live + 3 * size
+
+
+def test_a_value_of_another_minor_is_read_as_of_today_and_not_from_shared_memory() -> None:
+    cache = ResourceCache(replace(SPEC, outdated=lambda value: b'"phase":"defaulted"' not in value))
+    now = canonical("a", namespace="n", labels={}, spec={"phase": "defaulted"})
+    for value, kind in ((canonical("a", namespace="n", labels={}), RereadEntry), (now, SharedEntry)):
+        shown = with_version(value, 5)[:-1]
+        segment = mmap.mmap(-1, len(shown))
+        segment[:] = shown
+        entry = cache.entry(key("n", "a"), Located(segment, 0, len(shown), True), 5)  # type: ignore[arg-type]
+        assert type(entry) is kind and entry.stored().value == now
