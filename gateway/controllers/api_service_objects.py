@@ -28,6 +28,7 @@ PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
     "resource.k8s.io": (16200, {"v1": 21}),
     "scheduling.k8s.io": (16600, {"v1": 15}),
     "storage.k8s.io": (16800, {"v1": 15}),
+    "storagemigration.k8s.io": (15800, {"v1": 15}),
 }
 """By group: the priority of the group, and that of each version."""
 
