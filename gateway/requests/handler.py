@@ -21,6 +21,7 @@ from gateway.http.exchange import ClientDisconnected, Request, Response
 from gateway.http.messages import RESET, REST, WHOLE
 from gateway.http.send import Send, audit_id, go_on, send_response
 from gateway.http.status import StatusError
+from gateway.http.time_slices import next_turn
 from gateway.requests import measures
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Scope, Stage, Steps
 from gateway.requests.elsewhere import Operations
@@ -29,6 +30,7 @@ from gateway.requests.plain_answers import internal_error, request_uri
 from gateway.requests.request_log import SLOW, tell, tell_slow
 from gateway.requests.resting_context import RestingContext
 from gateway.requests.routes import Routes
+from gateway.requests.serving_stages import SHORT_QUERY
 from gateway.requests.stages import stages_of
 from gateway.settings.verbosity import verbosity_of
 from storage.errors import AwaitedObject
@@ -135,6 +137,8 @@ class Handler:
             if self._recall(context):
                 outcome, steps = None, self._gets if request.method == "GET" else self._known
             else:
+                if len(request.query_string) > SHORT_QUERY:
+                    await next_turn()  # to read it takes up to a millisecond, and many come at once
                 outcome = self._read_info(context) if self._audit is None else self._heard(self._audit, context)
                 steps = self._found if outcome is None and request.info.is_resource else self._all
             if outcome is None:

@@ -26,7 +26,7 @@ from storage.errors import StorageError
 from storage.reads import Reads
 
 EXTENSIONS = "apiextensions.k8s.io"  # the group of CustomResourceDefinitions
-_SHORT_QUERY = 2048  # bytes, whose selectors take less than a millisecond
+SHORT_QUERY = 2048  # bytes, whose selectors take less than a millisecond
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 
 
@@ -72,7 +72,7 @@ def _check_patch_type(request: Request, resource: Resource) -> None:
 
 def wait_with_long_query(context: RequestContext) -> Outcome:
     """Lets a request whose selectors may take milliseconds begin in a turn of its own: many come at once."""
-    return next_turn() if len(context.request.query_string) > _SHORT_QUERY else None
+    return next_turn() if len(context.request.query_string) > SHORT_QUERY else None
 
 
 def turns() -> Run:

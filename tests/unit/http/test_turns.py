@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from gateway.http.time_slices import AT_ONCE, Beginnings, next_turn
-from gateway.requests.serving_stages import long_running, turns
+from gateway.requests.serving_stages import SHORT_QUERY, long_running, turns, wait_with_long_query
 
 
 async def _worker(name: int, steps: int, done: list[int]) -> None:
@@ -103,3 +103,22 @@ async def test_few_watches_begin_in_a_turn_and_all_are_counted_at_once() -> None
     assert count(of("get")) is None
     assert isinstance(last, Awaitable)
     await last
+
+
+async def test_requests_with_long_queries_go_on_in_turns_of_their_own() -> None:
+    def of(length: int) -> Any:
+        return SimpleNamespace(request=SimpleNamespace(query_string=b"x" * length))
+
+    async def going_on(context: Any) -> None:
+        waiting = wait_with_long_query(context)
+        assert isinstance(waiting, Awaitable)
+        await waiting
+        begun.append(turn)
+
+    assert wait_with_long_query(of(SHORT_QUERY)) is None
+    turn, begun = 0, list[int]()
+    tasks = [asyncio.ensure_future(going_on(of(SHORT_QUERY + 1))) for _ in range(20)]
+    while not all(task.done() for task in tasks):
+        await asyncio.sleep(0)
+        turn += 1
+    assert len(set(begun)) == 20, "each began in another turn of the loop"

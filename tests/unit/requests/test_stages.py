@@ -71,6 +71,13 @@ def test_stages_are_made_in_the_list_and_each_is_a_named_function() -> None:
             assert last(run) not in ("partial", "Stage"), f"{name}: {stage} wraps another function"
 
 
+def test_long_queries_wait_for_their_turn_after_the_queues_and_before_they_are_parsed() -> None:
+    """Requests that leave the queues together parse their selectors in authorization, or in the verb."""
+    names = [ast.literal_eval(name) for name, _ in stages(trees()[LIST]) if name.startswith("'")]
+    at = names.index("long-query")
+    assert names.index("priority-and-fairness") < at < min(names.index("authorization"), names.index("verb"))
+
+
 def test_no_stage_is_made_from_another() -> None:
     changed = {
         f"{name}:{node.lineno}"
