@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from gateway.audit.managed_fields import cut_out_managed_fields
 from gateway.jsontypes import JsonObject, dumps, members, read_at_once
 from gateway.schema.catalog import type_for, type_of
 from gateway.schema.decode import DecodeReport, decode
@@ -80,12 +81,15 @@ def in_json(body: EncodedObject) -> EncodedObject | None:
 def embedded(body: EncodedObject, without_managed_fields: bool) -> Any:
     """The value of a JSON answer for `dumps` of an event; None if it is no JSON.
 
-    A large answer of this server is parsed only to take its managed fields away. They stay if that would take too long.
+    A large answer of this server is parsed only to take its managed fields away. If that would keep the GIL for too
+    long, they are cut out of its text.
     """
     data = body.data.rstrip()
     stripped = without_managed_fields and b'"managedFields"' in data
     at_once = read_at_once(data) or (stripped and _may_be_stripped(data))
     if body.own and body.media == JSON and not at_once:
+        if stripped:
+            data = cut_out_managed_fields(data)
         return orjson.Fragment(data.replace(b"\n", b""))  # those between members: strings have escaped ones
     try:
         found = orjson.loads(data) if at_once else read_json(data)
@@ -139,7 +143,9 @@ def _type_of(api_version: str, kind: str) -> Type | None:
 def _stripped(found: Any) -> Any:
     if isinstance(found, dict):
         _strip(found)
-        for each in found.get("items") or found.get("rows") or ():
+        items = found.get("items")
+        listed = items if isinstance(items, list) else found.get("rows")
+        for each in listed if isinstance(listed, list) else ():
             if isinstance(each, dict):
                 _strip(each)
                 _strip(each.get("object"))

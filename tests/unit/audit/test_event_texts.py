@@ -49,8 +49,15 @@ def test_a_large_answer_of_this_server_is_not_parsed_again() -> None:
         found = embedded(EncodedObject(arrays, own=True), without)
         assert isinstance(found, orjson.Fragment) and b"\n" not in orjson.dumps(found)
         assert embedded(EncodedObject(arrays), without) is None
+        assert (b"managedFields" in orjson.dumps(found)) is not without
     pods = b'{"items":[' + b",".join([b'{"metadata":{"managedFields":[{"f":{}}],"a":1}}'] * 30_000) + b"]}"
     assert embedded(EncodedObject(pods, own=True), True)["items"] == [{"metadata": {"a": 1}}] * 30_000
+
+
+def test_custom_objects_may_have_items_that_are_no_list() -> None:
+    for name in ("items", "rows"):
+        data = json.dumps({"metadata": {"managedFields": []}, name: 5}).encode()
+        assert embedded(EncodedObject(data, own=True), True) == {"metadata": {}, name: 5}
 
 
 @pytest.mark.parametrize(
