@@ -61,7 +61,7 @@ def as_go_numbers(value: Any, marks: Marks) -> Any:
 
 
 def as_came(value: Any, marks: Marks) -> Any:
-    """As `settled`, but a whole float becomes a `Whole`, so that validation can tell it from an integer."""
+    """As `as_go_numbers`, but a whole float becomes a `Whole`, so that validation can tell it from an integer."""
     if isinstance(value, dict):
         return {key: as_came(item, marks) for key, item in value.items()}
     if type(value) is list:

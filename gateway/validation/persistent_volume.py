@@ -31,7 +31,7 @@ def validate_volume_spec(
             found.append(required(f"{path}.csi", "has to be specified in the context of inline volumes"))
     found += _access_modes(spec.get("accessModes") or [], f"{path}.accessModes")
     if not inline:
-        found += _capacity(spec.get("capacity") or {}, f"{path}.capacity")
+        found += _capacity(spec.get("capacity"), f"{path}.capacity")
     policy, at = spec.get("persistentVolumeReclaimPolicy"), f"{path}.persistentVolumeReclaimPolicy"
     if policy and inline and policy != "Retain":
         found.append(forbidden(at, "may only be Retain in the context of inline volumes"))
@@ -54,11 +54,11 @@ def _access_modes(modes: list[str], path: str) -> list[FieldError]:
     return found
 
 
-def _capacity(capacity: dict[str, str], path: str) -> list[FieldError]:
+def _capacity(capacity: dict[str, str] | None, path: str) -> list[FieldError]:
     found = [] if capacity else [required(path)]
-    if "storage" not in capacity or len(capacity) > 1:
-        found.append(not_supported(path, capacity or None, ("storage",)))
-    for name, value in capacity.items():
+    if capacity is None or "storage" not in capacity or len(capacity) > 1:
+        found.append(not_supported(path, capacity, ("storage",)))
+    for name, value in (capacity or {}).items():
         quantity = quantity_of(value)
         if quantity.value < 0:
             found.append(invalid(f"{path}[{name}]", quantity.value, "must be a valid resource quantity"))

@@ -118,7 +118,7 @@ def _succeeding_once(probe: JsonObject, path: str, errors: list[FieldError], gra
 
 
 def validate_lifecycle(lifecycle: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
-    """Checks postStart and preStop. There is no stopSignal here: its feature is off, so writes drop the field."""
+    """Checks postStart and preStop. stopSignal is not: its feature is off, so only objects that had it keep it."""
     for key in ("postStart", "preStop"):
         handler = lifecycle.get(key)
         if handler is not None:

@@ -26,7 +26,8 @@ from gateway.writing.write import Write, invalid
 
 
 def by_apply(write: Write, media_type: bytes, body: bytes) -> MakePatched:
-    """Applies the configuration in a body. An apply that is repeated and changes nothing is recognised by a digest."""
+    """Applies the configuration in a body. An apply that is repeated and changes nothing is recognised by a digest,
+    and not merged again; admission and validation judge it as every write."""
     from gateway.apply.repetitions import digest_of
 
     parse = read_once(write, lambda: CONFIGURATIONS[media_type](body))
