@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _BEGIN, _END, _DASHES = b"-----BEGIN ", b"\n-----END ", b"-----"
+_MARKS = 4  # of dashes in a block: two in each of its two lines
 _IGNORED = b" \t\r\n"  # between the characters of base64
 _rest_of_line = re.compile(rb"[ \t]*+(?:\r?\n|\Z)").match
 
@@ -58,11 +59,14 @@ def blocks(data: bytes) -> Iterator[Block]:
 
 
 def certificates_in(data: bytes) -> bytes:
-    """The text without its other blocks: the same bytes if all of its blocks are certificates."""
-    found = list(blocks(data))
-    if all(block.kind == "CERTIFICATE" for block in found):
+    """The certificates of a text, which may be published: the same bytes if all else is text between certificates.
+
+    A part of another block, such as a key that is half written, is left out. Empty without a certificate.
+    """
+    found = [block.whole for block in blocks(data) if block.kind == "CERTIFICATE"]
+    if found and data.count(_DASHES) == _MARKS * len(found):
         return data
-    return b"".join(block.whole + b"\n" for block in found if block.kind == "CERTIFICATE")
+    return b"".join(whole + b"\n" for whole in found)
 
 
 def _line(data: bytes, at: int) -> tuple[bytes, int]:

@@ -48,12 +48,10 @@ class Following:
         self._interval, self._any = interval, asyncio.Event()
         self._followed: list[tuple[Followed, list[_Seen]]] = []
 
-    def add(self, followed: Followed) -> Callable[[], None]:
-        """Adds files to follow. Returns a function that ends this."""
-        each = followed, [followed.seen()]
-        self._followed.append(each)
+    def add(self, followed: Followed) -> None:
+        """Adds files to follow."""
+        self._followed.append((followed, [followed.seen()]))
         self._any.set()
-        return lambda: self._followed.remove(each)
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Checks the files until `stopping` is set."""

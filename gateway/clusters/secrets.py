@@ -32,9 +32,14 @@ def name_of(control_plane: str) -> str:
 
 
 def new_secret(settings: Settings, of: ClusterDefinition, url: str) -> JsonObject:
-    """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError."""
-    token = secrets.token_urlsafe(32)
-    config = kubeconfig(url, certificates_in(authority_of(settings).read_bytes()), token)
+    """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError,
+    also if the file of the CA has no certificate.
+    """
+    token, authority = secrets.token_urlsafe(32), authority_of(settings)
+    certificates = certificates_in(authority.read_bytes())
+    if not certificates:
+        raise OSError(f"{authority} has no certificate")
+    config = kubeconfig(url, certificates, token)
     owner = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "name": of.name, "uid": of.uid}
     texts = {_TOKEN: token.encode(), _KEY: new_key(), _KUBECONFIG: config.encode()}
     return {

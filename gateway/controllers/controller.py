@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gateway.access.file_reload import Followed
 from gateway.controllers.actor import Actor
 from gateway.controllers.delivery_count import Telling
 from gateway.controllers.observer import ChangeReceiver
@@ -23,10 +22,6 @@ class Controller(ChangeReceiver, Protocol):
 
     def kinds_changed(self) -> None:
         """Called when the set of served resources has changed."""
-        ...
-
-    def files(self) -> Sequence[Followed]:
-        """The files that are followed for it while it runs."""
         ...
 
 

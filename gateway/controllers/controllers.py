@@ -84,8 +84,7 @@ class Controllers:
         made = [CONTROLLERS[name].make(parts) for name in self._names]
         observer, foreign = Observer(self._endpoints, made, telling), self._endpoints.services.foreign_objects
         self._made, self._observers = made, [observer]
-        ends = [services.following.add(file) for each in made for file in each.files()]
-        ends.append(foreign.on_change(self._kinds_changed))
+        end = foreign.on_change(self._kinds_changed)
         try:
             async with TaskGroup() as group:
                 for lead in self.beside:
@@ -97,8 +96,7 @@ class Controllers:
                     for queue, reconcile, workers in each.works():
                         group.create_task(work(queue, reconcile, min(workers, self.most_workers)))
         finally:
-            for end in ends:
-                end()
+            end()
             self._made, self._observers = (), []
 
     def _kinds_changed(self) -> None:

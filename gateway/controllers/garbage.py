@@ -11,9 +11,8 @@ workers. So an extension API server that hangs does not delay the objects of thi
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
-from gateway.access.file_reload import Followed
 from gateway.controllers.actor import Actor
 from gateway.controllers.cache_sync import all_seen
 from gateway.controllers.delivery_count import Telling
@@ -102,9 +101,6 @@ class GarbageCollector:
             Work(self.changes, self.spread, 1),
             self._strangers.work(),
         ]
-
-    def files(self) -> Sequence[Followed]:
-        return ()
 
     def kinds_changed(self) -> None:
         """The served resources have changed: unknown kinds of owners may be served now."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
-from gateway.access.file_reload import Followed
 from gateway.controllers.actor import Actor
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, loads
@@ -51,9 +50,6 @@ class KeyedController:
 
     def kinds_changed(self) -> None:
         return None
-
-    def files(self) -> Sequence[Followed]:
-        return ()
 
     def on_update(self, resource: str, entry: Entry) -> None:
         """Called for each object at the start, and for each added or modified object."""

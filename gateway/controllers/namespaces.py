@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gateway.access.file_reload import Followed
 from gateway.controllers.actor import Actor
 from gateway.controllers.cache_sync import all_seen
 from gateway.controllers.discovery_failure import RESOURCE as API_SERVICES
@@ -82,9 +81,6 @@ class Namespaces:
 
     def works(self) -> list[Work]:
         return [Work(self.queue, self.reconcile, 10)]
-
-    def files(self) -> Sequence[Followed]:
-        return ()
 
     def kinds_changed(self) -> None:
         for name in self._ending:

@@ -5,10 +5,8 @@ Source: page "Managing Service Accounts".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from functools import cached_property
 
-from gateway.access.file_reload import Followed
-from gateway.controllers.actor import Actor
 from gateway.controllers.keyed_controller import KeyedController, is_being_deleted
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
@@ -53,29 +51,16 @@ class ServiceAccounts(KeyedController):
 
 
 class RootCertificates(KeyedController):
-    """Creates the ConfigMap kube-root-ca.crt of each namespace, and restores it, also when the serving certificate's CA
-    changes. Its queue has keys of namespaces.
-    """
+    """Creates the ConfigMap kube-root-ca.crt of each namespace, and restores it. Its queue has keys of namespaces."""
 
     queue_name = "root_ca_cert_publisher"
     resources = ("namespaces", "configmaps")
 
-    def __init__(self, actor: Actor) -> None:
-        super().__init__(actor)
-        self._authority = ServingAuthority(actor.endpoints.services.settings, self._queue_all)
-
-    @property
+    @cached_property
     def data(self) -> dict[str, str]:
         """The data of the ConfigMap; empty if the file of the serving certificate's CA can't be read."""
-        found = self._authority.pem
-        return {"ca.crt": found} if found else {}
-
-    def files(self) -> Sequence[Followed]:
-        return (self._authority.followed,)
-
-    def _queue_all(self) -> None:
-        for entry in self.entries("namespaces"):
-            self.queue.add(entry.key)
+        found = serving_ca(self.actor.endpoints.services.settings)
+        return {"ca.crt": found} if found is not None else {}
 
     def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "namespaces":
@@ -106,32 +91,13 @@ class RootCertificates(KeyedController):
         return True
 
 
-class ServingAuthority:
-    """The certificates of the serving certificate's CA, as their file has them. `changed` is called after a change of
-    the file, if `followed` is.
-    """
-
-    def __init__(self, settings: Settings, changed: Callable[[], None]) -> None:
-        self._path, self._changed = settings.tls_cert_file or settings.cert_dir / "ca.crt", changed
-        self._pem: str | None = None
-        self.followed = Followed("the CA of the serving certificate", (self._path,), self._reload)
-
-    @property
-    def pem(self) -> str:
-        """PEM; "" if the file can't be read."""
-        if self._pem is None:
-            try:
-                self._pem = self._read()
-            except (OSError, ValueError):
-                self._pem = ""
-        return self._pem
-
-    def _read(self) -> str:
-        return certificates_in(self._path.read_bytes()).decode("ascii")  # not a key in the same file
-
-    def _reload(self) -> None:
-        self._pem = self._read()
-        self._changed()
+def serving_ca(settings: Settings) -> str | None:
+    """The certificates of the serving certificate's CA as PEM; None if their file can't be read."""
+    path = settings.tls_cert_file or settings.cert_dir / "ca.crt"
+    try:
+        return certificates_in(path.read_bytes()).decode("ascii") or None  # not a key in the same file
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 class ending_namespace_is_fine:  # used as a block, as contextlib.suppress

@@ -7,13 +7,11 @@ that signer are deleted: they have a former CA.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from functools import cached_property
 from hashlib import sha256
 
-from gateway.access.file_reload import Followed
-from gateway.controllers.actor import Actor
 from gateway.controllers.keyed_controller import KeyedController
-from gateway.controllers.service_accounts import ServingAuthority
+from gateway.controllers.service_accounts import serving_ca
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.writing.options import DeleteOptions
@@ -33,18 +31,11 @@ class ServingTrustBundle(KeyedController):
     resources = (_KIND[2],)
     workers = 1
 
-    def __init__(self, actor: Actor) -> None:
-        super().__init__(actor)
-        self._authority = ServingAuthority(actor.endpoints.services.settings, self._look)
-
-    @property
+    @cached_property
     def spec(self) -> JsonObject | None:
         """The spec of the bundle; None if the CA can't be read."""
-        found = self._authority.pem
+        found = serving_ca(self.actor.endpoints.services.settings)
         return {"signerName": SIGNER, "trustBundle": found} if found else None
-
-    def files(self) -> Sequence[Followed]:
-        return (self._authority.followed,)
 
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
         self._look()
@@ -65,8 +56,6 @@ class ServingTrustBundle(KeyedController):
         if spec is None:
             return
         name = bundle_name(spec["trustBundle"])
-        if key != self.key(_KIND[2], "", name):
-            return  # of a former CA; the present one's key is queued, too
         present = self.cached(key)
         if present is None:
             try:

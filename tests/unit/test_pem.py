@@ -68,3 +68,12 @@ def test_certificates_are_taken_out_of_a_text_with_keys() -> None:
     one = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
     assert certificates_in(b"# ours\n" + one) == b"# ours\n" + one
     assert certificates_in(one + ONE + b"\n" + one) == one + one
+
+
+def test_nothing_of_a_block_that_is_half_written_is_published() -> None:
+    one = b"-----BEGIN CERTIFICATE-----\nYQ==\n-----END CERTIFICATE-----\n"
+    key = b"-----BEGIN PRIVATE KEY-----\nc2VjcmV0\n-----END PRIVATE KEY-----\n"
+    for cut in range(len(key)):
+        for text in (one + key[:cut], key[cut:] + one, key[:cut] + one, one + key[:cut] + one):
+            assert b"c2Vj" not in certificates_in(text) and b"PRIVATE" not in certificates_in(text)
+        assert certificates_in(key[:cut]) == certificates_in(one[: cut // 2]) == b""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from gateway.access.file_reload import Followed
 from gateway.controllers import controllers as controllers_module
 from gateway.controllers import observer
 from gateway.controllers.controllers import Controllers
@@ -46,9 +45,6 @@ class Counting:
         self.told += 1
 
     def kinds_changed(self) -> None: ...
-
-    def files(self) -> Sequence[Followed]:
-        return ()
 
     async def reconcile(self, key: bytes) -> None:
         if not self.known.done():
