@@ -13,10 +13,12 @@ from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
+from storage.time_slice import TimeSlice
 
 _LIMIT_RANGES = GroupVersionResource("", "v1", "limitranges")
 _COMPLETED = "completed by limit ranges"
 _MOST_COMPARISONS = 20_000  # about 50 ms
+_MOST_AT_ONCE = 20  # LimitRanges whose results for a recurring pod are remembered
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
@@ -51,8 +53,13 @@ async def _complete(admission: Admission, limit_ranges: list[JsonObject], comple
     """Sets the requests and limits that a pod leaves out."""
     pod = admission.obj
     assert pod is not None
-    if admission.reinvoked or not admission.recurs:  # webhooks may have changed it
-        _set_defaults(admission, limit_ranges, pod, completes)
+    many = len(limit_ranges) > _MOST_AT_ONCE
+    if many or admission.reinvoked or not admission.recurs:  # webhooks may have changed it
+        piece = TimeSlice()
+        for limit_range in limit_ranges:
+            if piece.over():
+                await piece.next()
+            _set_defaults(admission, [limit_range], pod, completes)
         return
     rules = (_COMPLETED, *map(_rule, limit_ranges))
     spec, notes = admission.once(rules, lambda: _completed(admission, limit_ranges, pod, completes))
@@ -96,10 +103,12 @@ async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
     assert obj is not None
     from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
 
-    spec, old = obj.get("spec") or {}, admission.old
+    spec, old, piece = obj.get("spec") or {}, admission.old, TimeSlice()
     is_pod = admission.resource.resource == "pods"
     before = None if old is None else old.get("spec")
     for limit_range in limit_ranges:
+        if piece.over():
+            await piece.next()
         rule = _rule(limit_range)
         if admission.has_passed(rule):
             continue

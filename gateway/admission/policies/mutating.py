@@ -71,6 +71,7 @@ async def mutate(
     mutating = _Mutating(parts, admission, Decisions(parts.authorizer))
     found = list[_Invocation]()
     for candidate in candidates:
+        await mutating.turns.take()
         target = candidate.target(admission.name)
         if target is not None and await mutating.selects(candidate.hook.policy, None, candidate.constraints):
             found += await mutating.invocations(candidate, target)
@@ -130,6 +131,7 @@ class _Mutating:
             return []
         found = list[_Invocation]()
         for each in candidate.hook.bindings.of(admission.resource, admission.operation):
+            await self.turns.take()
             if each.target(admission.name) is None or not await self.selects(policy, each.hook, each.constraints):
                 continue
             given: list[JsonObject | None] = [None]

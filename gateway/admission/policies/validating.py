@@ -36,6 +36,7 @@ async def review(
     """Evaluates the policies that match a write. Raises StatusError for the first denial."""
     reviewed = _Review(parts, admission, Decisions(parts.authorizer))
     for candidate in candidates:
+        await reviewed.turns.take()
         target = candidate.target(admission.name)
         if target is not None and await reviewed.selects(candidate.hook.policy, None, candidate.constraints):
             await reviewed.ask(candidate, target)
@@ -102,6 +103,7 @@ class _Review:
             return
         annotations = dict[str, dict[str, None]]()
         for each in candidate.hook.bindings.of(admission.resource, admission.operation):
+            await self.turns.take()
             if each.target(admission.name) is None:
                 continue
             if not await self.selects(policy, each.hook, each.constraints):

@@ -13,6 +13,7 @@ from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.webhooks.configuration import Hook, Hooks
 from gateway.http.status import forbidden
+from storage.time_slice import TimeSlice
 
 
 class Selection:
@@ -28,12 +29,15 @@ class Selection:
         self._parts, self._admission, self._half = parts, admission, half
         self._decisions: Decisions | None = None
         self._activations: dict[MatchTarget, Activation] = {}
+        self._slice = TimeSlice()  # of all webhooks together: each has its own budget for conditions
 
     async def target(self, candidate: Candidate[Hook]) -> MatchTarget | None:
         """The target with which to call a webhook; None if the request does not match.
 
         Raises StatusError 403 for match conditions that fail, 404 for a missing namespace.
         """
+        if self._slice.over():
+            await self._slice.next()
         admission, hook = self._admission, candidate.hook
         target = candidate.target(admission.name)
         if target is None or not await selects(candidate.constraints, admission, self._parts.objects):
