@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator
 
 from storage.cache import ResourceCache
 from storage.consistency import ConsistentReads
+from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue
 from storage.feed import Feed
 from storage.load import Keep, Loaded, Told, load, take_over
 from storage.seeded.client import SeededClient, in_etcd
+from storage.seeded.entry import SeededEntry, seeded
 from storage.seeded.seeds import MARKS, Seeds
 from storage.seeded.watch import deletion
 from storage.unowned_objects import Taking, Unowned, Value
@@ -71,6 +73,10 @@ class PartCache(WatchCache):
                 self._usage.follow(resource)
         return self._usage
 
+    def kept(self, key: bytes, value: bytes, revision: int) -> bytes | Entry:
+        made = super().kept(key, value, revision)
+        return made if self.seeds is None or not isinstance(made, Entry) else seeded(made, value, self.seeds)
+
     def add(self, resource: ResourceCache) -> ResourceCache:
         added = super().add(resource)
         if self._usage is not None:
@@ -116,6 +122,13 @@ class PartCache(WatchCache):
         for resource in self:
             for entry in resource.all_entries():
                 entry.forget()
+
+    def forget_texts(self) -> None:
+        """Frees the texts that seeds can make again."""
+        for resource in self:
+            for entry in resource.all_entries():
+                if type(entry) is SeededEntry:
+                    entry.drop_text()
 
 
 class CommonCache(WatchCache):

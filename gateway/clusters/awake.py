@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 _CHECKED_AT_ONCE = 4  # APIServices
 _MOMENT = 1.0  # seconds
 _SOON = 0.05  # seconds after a load until its controllers look at all objects: the request that woke it goes first
-_SETTLED = 0.2, 2.0  # seconds after a load: by then its controllers have looked at all objects
+_LOOKED, _SETTLED = 0.2, 2.0  # seconds after a load: by then its controllers have looked at all objects
 
 Answering = Callable[[Scope, Receive, Send], Awaitable[None]]
 """An ASGI application for HTTP requests only, without the lifespan protocol."""
@@ -92,7 +92,7 @@ class Awake:
         gateway.served.set()
         self._used = monotonic()
         call_later = asyncio.get_running_loop().call_later
-        self._settling = [call_later(moment, self.forget) for moment in _SETTLED]
+        self._settling = [call_later(_LOOKED, self.forget, False), call_later(_SETTLED, self.forget)]
 
     def _aggregate(self, _names: Collection[str]) -> None:
         """Begins to look at extension API servers once an APIService names one."""
@@ -123,10 +123,12 @@ class Awake:
         if services.room is not None:
             services.room.limit(limits.objects, limits.bytes)
 
-    def forget(self) -> None:
-        """Frees what was remembered for objects, such as their parsed form."""
+    def forget(self, texts: bool = True) -> None:
+        """Frees what was remembered for objects, such as their parsed form, and the `texts` that can be made again."""
         if not self.ended and isinstance(cache := self.database.cache, PartCache):
             cache.forget_memos()
+            if texts:
+                cache.forget_texts()
 
     def rests_since(self) -> float | None:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""

@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from hashlib import sha256
-from uuid import UUID, uuid5
+from hashlib import sha1, sha256
+from uuid import UUID
 
 from gateway.clusters.definition import MADE
 from gateway.jsontypes import dumps, loads
@@ -69,8 +69,16 @@ class ClusterTemplate:
         """The value of a key for a control plane of this uid, which was made at this time."""
         pieces = list(self.pieces[place])
         for hole in range(1, len(pieces), 2):
-            pieces[hole] = time if int(pieces[hole]) == _TIME else str(uuid5(uid, pieces[hole].decode())).encode()
+            pieces[hole] = time if int(pieces[hole]) == _TIME else _uuid5(uid, pieces[hole])
         return b"".join(pieces)
+
+
+def _uuid5(space: UUID, name: bytes) -> bytes:
+    """The text of `uuid.uuid5`, in a third of the time: a control plane that is loaded needs some hundred."""
+    made = bytearray(sha1(space.bytes + name, usedforsecurity=False).digest()[:16])
+    made[6], made[8] = made[6] & 0x0F | 0x50, made[8] & 0x3F | 0x80  # version 5, and the variant of RFC 4122
+    text = made.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}".encode()
 
 
 def unpacked(packed: bytes) -> ClusterTemplate:

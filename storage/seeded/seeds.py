@@ -38,6 +38,10 @@ class Seeds:
         place = self.place(key)
         return None if place < 0 else self._at(place)
 
+    def value(self, key: bytes) -> bytes:
+        """The value of a seed's key."""
+        return self._value_of(self.place(key))
+
     def between(self, start: bytes, end: bytes) -> list[bytes]:
         """The keys of seeds in a range of etcd, in order; an empty end stands for `start` alone."""
         if not end:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import zlib
 from typing import cast
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import pytest
 from hypothesis import given, settings
@@ -58,6 +58,12 @@ def test_a_template_is_as_it_was_packed(values: list[bytes]) -> None:
     read = unpacked(made.packed)
     assert given_back(read) == given_back(made) and read.digest == made.digest
     assert all(OWN not in each for each in given_back(made))
+
+
+def test_uids_follow_from_the_control_plane_and_the_hole() -> None:
+    values = [b"%08d-2f3d-4a7b-8a11-0c9d8e7f6a5b" % place for place in range(200)]
+    found = given_back(template_of([(b"%04d" % place, value) for place, value in enumerate(values)]))
+    assert found == [str(uuid5(UID, f"{place + 1:012}")).encode() for place in range(200)]
 
 
 def test_its_digest_does_not_depend_on_uids_and_times() -> None:
