@@ -15,6 +15,7 @@ from gateway.kinds.resource import Resource
 from storage.cache import ResourceCache
 from storage.entry import PARSED_SIZE, Entry
 from storage.store import EtcdStore
+from storage.time_slice import TimeSlice
 
 Labels = dict[str, str]
 T = TypeVar("T")
@@ -117,10 +118,14 @@ class Objects:
         """
         resource = self.resource(gvr)
         entries: Sequence[Entry] = self.readable(gvr, namespace)
-        if matches is not None:
-            labels_and_fields_of = resource.model.labels_and_fields_of
-            entries = [each for each in entries if matches(each.labels_and_fields(labels_and_fields_of).labels)]
-        return [await _in_version(entry, resource) for entry in entries]
+        labels_and_fields_of = resource.model.labels_and_fields_of
+        found, piece = list[JsonObject](), TimeSlice()
+        for entry in entries:
+            if piece.over():
+                await piece.next()
+            if matches is None or matches(entry.labels_and_fields(labels_and_fields_of).labels):
+                found.append(await _in_version(entry, resource))
+        return found
 
     def stored(self, gvr: GroupVersionResource, namespace: str = "") -> list[JsonObject]:
         """The readable cached objects of a namespace ("": of all), in their storage version. Raises NotServed."""
