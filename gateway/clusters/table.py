@@ -12,6 +12,7 @@ from time import monotonic
 from gateway.clusters.awake import Awake, Means
 from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, ClusterDefinition, described
 from gateway.clusters.door import Door
+from gateway.clusters.lookups import ClusterLookups, Lookups
 from gateway.clusters.outbound import Outward
 from gateway.clusters.roles import DefaultRoles, known
 from gateway.clusters.secrets import NAMESPACE, ClusterCredentials, credentials_in, name_of
@@ -22,6 +23,7 @@ from gateway.http.status import StatusError
 from gateway.kinds.identity import GroupVersionResource
 from gateway.outbound.client import Client
 from gateway.outbound.places import Places, most_passed_on
+from gateway.outbound.sockets import Bounds
 from gateway.pieces import survive_async
 from gateway.requests.context import Scope
 from gateway.requests.parts import Gateway
@@ -82,7 +84,7 @@ class Table:
         self._ending: set[asyncio.Task[None]] = set()
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
-        self._reaches = Outward(root.settings.control_planes_reach)
+        self._reaches, self._lookups = Outward(root.settings.control_planes_reach), Lookups()
         self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
         self.audit = root.services.audit
         self.ready = asyncio.Event()  # the control planes that exist are known
@@ -287,7 +289,8 @@ class Table:
 
     def _part(self, settings: Settings, name: str, beginning: Beginning = (None, None)) -> Awake:
         database = self._database(name, beginning)
-        client = Client(altogether=_MOST_IDLE, places=self._places, reaches=self._reaches)
+        bounds = Bounds(self._reaches, ClusterLookups(self._lookups))
+        client = Client(altogether=_MOST_IDLE, places=self._places, bounds=bounds)
         return Awake(settings, database, self.common, self._means, client)
 
     def _stirred(self, uid: str) -> None:

@@ -11,19 +11,20 @@ import ssl
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass, field
+from socket import gaierror
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from gateway.outbound.connection import PARTING, OutboundConnection, ResponseHead
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
 from gateway.outbound.metrics import called
-from gateway.outbound.names import address_of, check_name
+from gateway.outbound.names import address_of, check_name, resolved
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.target import Target
 
 if TYPE_CHECKING:
     from gateway.outbound.places import Place, Places
-    from gateway.outbound.sockets import Reaches
+    from gateway.outbound.sockets import Bounds
 
 LARGEST = 64 << 20  # bytes of a whole answer
 _MOST_IDLE = 128  # idle connections per target; with fewer than are in use, calls need new handshakes
@@ -143,11 +144,10 @@ class Client:
         most_idle: int = _MOST_IDLE,
         altogether: int | None = None,
         places: Places | None = None,
-        reaches: Reaches | None = None,
+        bounds: Bounds | None = None,
     ) -> None:
-        self._reaches = reaches  # decides which addresses may be called
-        self._most_idle = most_idle
-        self._altogether = _most_altogether() if altogether is None else altogether
+        self._bounds, self.resolve = bounds, resolved if bounds is None else bounds.resolve
+        self._most_idle, self._altogether = most_idle, _most_altogether() if altogether is None else altogether
         self._idle = OrderedDict[Target, list[OutboundConnection]]()  # the most recently used target is last
         self._waiting = 0  # idle connections of all targets
         self._places = places  # of proxied requests; made for the first of them
@@ -247,9 +247,10 @@ class Client:
         context = target.context
         try:
             async with asyncio.timeout(_DIAL):
-                connection = await (_opened_alone if alone else _opened)(target, self._reaches)
+                connection = await (_opened_alone if alone else _opened)(target, self._bounds)
         except (OSError, ValueError) as error:
-            raise dialling(error, await address_of(target.host), target.port) from None
+            at = target.host if isinstance(error, gaierror) else await address_of(target.host, self.resolve)
+            raise dialling(error, at, target.port) from None
         if context is not None and context.verifies:
             try:
                 assert connection.tls is not None
@@ -322,14 +323,14 @@ def _most_altogether() -> int:
     return min(_MOST_IDLE_ALTOGETHER, descriptors // _SHARE) if descriptors > 0 else _MOST_IDLE_ALTOGETHER
 
 
-async def _opened_alone(target: Target, reaches: Reaches | None) -> OutboundConnection:
+async def _opened_alone(target: Target, bounds: Bounds | None) -> OutboundConnection:
     """A connection that may be upgraded. It is still read after a write has failed. Raises OSError, ValueError."""
     # imported here: most servers never need them
     from gateway.outbound.secured_transport import SecuredTransport
     from gateway.outbound.sockets import SocketTransport, dialled
 
     connection = OutboundConnection()
-    plain = SocketTransport(await dialled(target.host or "localhost", target.port, reaches), connection)
+    plain = SocketTransport(await dialled(target.host or "localhost", target.port, bounds), connection)
     if target.context is not None:
         secured = SecuredTransport(plain, connection, target.context, target.name)
         try:
@@ -341,15 +342,15 @@ async def _opened_alone(target: Target, reaches: Reaches | None) -> OutboundConn
     return connection
 
 
-async def _opened(target: Target, reaches: Reaches | None) -> OutboundConnection:
+async def _opened(target: Target, bounds: Bounds | None) -> OutboundConnection:
     """Opens a connection. Raises OSError, ValueError."""
     loop = asyncio.get_running_loop()
-    if reaches is None:
+    if bounds is None:
         plain, connection = await loop.create_connection(OutboundConnection, target.host or "localhost", target.port)
     else:
         from gateway.outbound.sockets import dialled
 
-        chosen = await dialled(target.host or "localhost", target.port, reaches)
+        chosen = await dialled(target.host or "localhost", target.port, bounds)
         plain, connection = await loop.create_connection(OutboundConnection, sock=chosen)
     if target.context is not None:
         await _secure(plain, connection, target.context, target.name)

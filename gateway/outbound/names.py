@@ -7,11 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from ipaddress import ip_address
 from typing import Any
 
 from gateway.outbound.errors import CallError, unverified
+
+AddressInfo = tuple[int, int, int, str, tuple[Any, ...]]
+"""As `socket.getaddrinfo` gives it."""
+_SOON = 1.0  # seconds that a message waits for an address
+
+Resolver = Callable[[str, int | None], Awaitable[Sequence[AddressInfo]]]
+"""The addresses of a host, with a port. Raises OSError, ValueError."""
 
 
 def check_name(certificate: dict[str, Any], name: str) -> None:
@@ -61,12 +68,18 @@ def _common_names(certificate: dict[str, Any]) -> list[str]:
     return [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
 
 
-async def address_of(host: str) -> str:
-    """The address of a host name, for messages; the name itself if it can't be resolved."""
+async def resolved(host: str, port: int | None) -> Sequence[AddressInfo]:
+    """The addresses of a host, for the server's own calls. Raises OSError, ValueError."""
+    return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+
+
+async def address_of(host: str, resolve: Resolver) -> str:
+    """The address of a host name, for messages; the name itself if it can't be resolved soon."""
     if not host or host[-1].isdigit() or ":" in host:
         return host
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        async with asyncio.timeout(_SOON):
+            found = await resolve(host, None)
     except (OSError, UnicodeError):
         return host
     return str(found[0][4][0]) if found else host

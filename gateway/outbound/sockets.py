@@ -11,9 +11,11 @@ import asyncio
 import errno
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gateway.outbound.connection import PARTING
+from gateway.outbound.names import Resolver, resolved
 
 _PIECE = 256 << 10  # bytes that are read at once
 _MUCH = 64 << 10  # unsent bytes from which on `pause_writing` is called
@@ -25,14 +27,22 @@ class Reaches(Protocol):
     def __call__(self, address: str, *, of_host: bool = False) -> bool: ...
 
 
-async def dialled(host: str, port: int, reaches: Reaches | None = None) -> socket.socket:
-    """A socket that is connected to the first address of a host that accepts, and that `reaches` allows.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which addresses a client may connect to, and how it resolves names, so that it keeps no thread of others busy."""
+
+    reaches: Reaches
+    resolve: Resolver
+
+
+async def dialled(host: str, port: int, bounds: Bounds | None = None) -> socket.socket:
+    """A socket that is connected to the first address of a host that accepts, and that `bounds` allow.
 
     Raises OSError, ValueError.
     """
-    loop = asyncio.get_running_loop()
+    loop, reaches = asyncio.get_running_loop(), None if bounds is None else bounds.reaches
     failed: OSError = socket.gaierror(socket.EAI_NONAME, "no such host")
-    for family, kind, protocol, _, address in await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, address in await (resolved if bounds is None else bounds.resolve)(host, port):
         if reaches is not None and not reaches(str(address[0])):
             failed = PermissionError(errno.EACCES, "this address may not be called")
             continue

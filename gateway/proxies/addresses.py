@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
 from ipaddress import ip_address
 
 from gateway.http.status import StatusError, bad_request
+from gateway.outbound.names import Resolver
 
 
 def not_allowed() -> StatusError:
@@ -26,13 +25,13 @@ def is_global_unicast(text: str) -> bool:
     return not (found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified or broadcast)
 
 
-async def allowed_address(host: str) -> str:
+async def allowed_address(host: str, resolve: Resolver) -> str:
     """The first address of a host. Raises StatusError 400, also if any of its addresses is not allowed.
 
     Callers must connect to this address and not to the name: a second lookup could return another address.
     """
     try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        found = await resolve(host, None)
     except (OSError, UnicodeError):
         raise bad_request(f"lookup {host}: no such host") from None
     addresses = [str(each[4][0]) for each in found]

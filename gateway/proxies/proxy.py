@@ -129,7 +129,7 @@ async def node(endpoint: Endpoint, request: Request) -> Response:
     options = await admit_connection(endpoint, request)
     scheme, name, port = scheme_name_port("node", request.info.name)
     kubelet = await kubelet_of(endpoint, name)
-    address = await allowed_address(kubelet.host)
+    address = await allowed_address(kubelet.host, endpoint.services.outbound.resolve)
     if port in ("", str(kubelet.port)):
         location = ProxyTarget(address, str(kubelet.port), kubelet.target.context, kubelet.host)
     else:

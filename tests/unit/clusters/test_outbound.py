@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from gateway.clusters.outbound import Outward
-from gateway.outbound.sockets import dialled
+from gateway.outbound.names import resolved
+from gateway.outbound.sockets import Bounds, dialled
 
 
 @pytest.mark.parametrize(
@@ -38,11 +39,11 @@ async def test_a_client_reaches_what_is_allowed() -> None:
     async with server:
         host, port = server.sockets[0].getsockname()
         (await dialled(host, port)).close()
-        (await dialled(host, port, Outward(["127.0.0.0/8"]))).close()
+        (await dialled(host, port, Bounds(Outward(["127.0.0.0/8"]), resolved))).close()
         with pytest.raises(PermissionError, match="this address may not be called"):
-            await dialled(host, port, Outward())
+            await dialled(host, port, Bounds(Outward(), resolved))
         with pytest.raises(PermissionError, match="this address is of this host"):
-            await dialled(host, port, but_this_host)
+            await dialled(host, port, Bounds(but_this_host, resolved))
 
 
 @pytest.mark.parametrize(("address", "of_host"), [("127.0.0.1", False), ("::ffff:127.0.0.2", True), ("10.1.2.3", True)])

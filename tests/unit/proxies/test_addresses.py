@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.http.status import StatusError
+from gateway.outbound.names import resolved
 from gateway.proxies.addresses import allowed_address, is_global_unicast
 
 
@@ -34,8 +35,8 @@ def test_global_unicast(address: str, allowed: bool) -> None:
 
 
 async def test_a_name_is_allowed_by_its_addresses() -> None:
-    assert await allowed_address("10.0.0.1") == "10.0.0.1"
+    assert await allowed_address("10.0.0.1", resolved) == "10.0.0.1"
     for host in ("localhost", "127.0.0.1", "no.such.host.invalid"):
         with pytest.raises(StatusError) as raised:
-            await allowed_address(host)
+            await allowed_address(host, resolved)
         assert raised.value.code == 400

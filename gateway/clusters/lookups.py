@@ -1,0 +1,112 @@
+"""Resolves the host names that control planes call, apart from those of the server itself.
+
+A lookup waits in a thread for a name server, and nothing ends it sooner. Whoever writes objects in a control plane
+chooses the names, so its lookups must not take the threads of others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from threading import Thread
+
+from gateway.outbound.names import AddressInfo
+
+_MOST = 8  # threads of all control planes together
+_MOST_OF_ONE = 2  # lookups of one control plane
+
+LookUp = Callable[[str], Sequence[AddressInfo]]
+Outcome = Sequence[AddressInfo] | OSError | ValueError
+
+
+def _look_up(host: str) -> Sequence[AddressInfo]:
+    return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+
+
+class Lookups:
+    """The threads for the lookups of all control planes. A thread is taken until its lookup is done."""
+
+    def __init__(self, look_up: LookUp = _look_up, most: int = _MOST) -> None:
+        self._look_up = look_up
+        self.threads = asyncio.Semaphore(most)
+
+    async def outcome(self, host: str) -> Outcome:
+        """Looks a name up. To be called with one of `threads`."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Outcome] = loop.create_future()
+
+        def look_up() -> None:
+            found: Outcome
+            try:
+                found = self._look_up(host)
+            except (OSError, ValueError) as error:
+                found = error
+            with suppress(RuntimeError):  # the loop is closed: the server has ended
+                loop.call_soon_threadsafe(_settle, done, found)
+
+        try:  # a daemon: the server's end does not wait for name servers
+            Thread(target=look_up, name="lookup", daemon=True).start()
+        except RuntimeError:
+            return socket.gaierror(socket.EAI_AGAIN, "no thread can be started")
+        return await done
+
+
+class _Lookup:
+    """One that waits for a thread, or has `begun` in it; `awaited` by so many calls."""
+
+    __slots__ = ("awaited", "begun", "task")
+
+    def __init__(self) -> None:
+        self.awaited, self.begun = 0, False
+        self.task: asyncio.Task[Outcome] | None = None
+
+
+class ClusterLookups:
+    """The lookups of one control plane: a `Resolver`. Calls for the same name at the same time share one."""
+
+    def __init__(self, shared: Lookups, most: int = _MOST_OF_ONE) -> None:
+        self._shared, self._free = shared, asyncio.Semaphore(most)
+        self._of_host: dict[str, _Lookup] = {}
+
+    async def __call__(self, host: str, port: int | None) -> Sequence[AddressInfo]:
+        """The addresses of a host. An address is not looked up. Raises OSError, ValueError."""
+        with suppress(socket.gaierror):
+            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        found = await self._outcome(host)
+        if isinstance(found, Exception):
+            raise found
+        return [(*each, (at[0], port or 0, *at[2:])) for *each, at in found]  # type: ignore[misc]
+
+    async def _outcome(self, host: str) -> Outcome:
+        lookup = self._of_host.get(host)
+        if lookup is None:
+            lookup = self._of_host[host] = _Lookup()
+        if lookup.task is None:
+            lookup.task = asyncio.create_task(self._carry_out(host, lookup), name="looking up a name")
+        lookup.awaited += 1
+        try:
+            return await asyncio.shield(lookup.task)
+        finally:
+            lookup.awaited -= 1
+            if not lookup.awaited and not lookup.begun:
+                lookup.task.cancel()
+                self._forget(host, lookup)  # now: a later call must not wait for what is cancelled
+
+    async def _carry_out(self, host: str, lookup: _Lookup) -> Outcome:
+        try:
+            async with self._free, self._shared.threads:
+                lookup.begun = True
+                return await self._shared.outcome(host)
+        finally:
+            self._forget(host, lookup)
+
+    def _forget(self, host: str, lookup: _Lookup) -> None:
+        if self._of_host.get(host) is lookup:
+            del self._of_host[host]
+
+
+def _settle(done: asyncio.Future[Outcome], found: Outcome) -> None:
+    if not done.done():
+        done.set_result(found)
