@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Generic, Protocol, TypeVar
 
 import grpc.aio
@@ -17,7 +18,7 @@ from grpc import ChannelConnectivity
 
 log = logging.getLogger(__name__)
 
-_PAUSE = 1.0  # seconds after a failure
+_PAUSE = 1.0  # seconds after a failure, and after a connection that was ready for less than this
 
 
 class ConnectedEndpoint(Protocol):
@@ -56,12 +57,21 @@ class Connections(Generic[Endpoint]):
         await asyncio.gather(*self._kept, return_exceptions=True)
 
     async def _keep(self, channel: grpc.aio.Channel) -> None:
+        since = float("-inf")  # when it became ready
         while True:
             try:
                 state = channel.get_state(try_to_connect=True)
                 await channel.wait_for_state_change(state)
-                if ChannelConnectivity.READY in (state, channel.get_state()):
+                if ChannelConnectivity.READY in (state, now := channel.get_state()):
                     self._changed()
+                if now is ChannelConnectivity.READY:
+                    since = monotonic()
+                elif now is ChannelConnectivity.IDLE and (
+                    state is not ChannelConnectivity.READY or monotonic() - since < _PAUSE
+                ):  # lost at once; gRPC waits only after a connection that could not be made
+                    await asyncio.sleep(_PAUSE)
+                    if channel.get_state() is ChannelConnectivity.READY:  # a call has made it meanwhile
+                        self._changed()
             except Exception as error:
                 log.error("could not follow the connection to an etcd member", extra={"error": repr(error)})
                 await asyncio.sleep(_PAUSE)

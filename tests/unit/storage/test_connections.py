@@ -12,6 +12,7 @@ from grpc import ChannelConnectivity
 from storage.etcd.connections import Connections
 
 READY, FAILED = ChannelConnectivity.READY, ChannelConnectivity.TRANSIENT_FAILURE
+IDLE, CONNECTING = ChannelConnectivity.IDLE, ChannelConnectivity.CONNECTING
 
 
 class Channel:
@@ -99,3 +100,27 @@ async def test_a_failure_is_logged_and_the_connection_followed_on(
             await asyncio.sleep(0)
     await connections.close()
     assert "could not follow the connection to an etcd member" in caplog.text
+
+
+@pytest.mark.parametrize("before", [READY, CONNECTING])
+async def test_a_connection_that_is_lost_at_once_is_made_again_after_a_pause(
+    before: ChannelConnectivity, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        paused.set()
+        await asyncio.Event().wait()
+
+    endpoints = [Endpoint(CONNECTING), Endpoint(READY)]
+    connections = Connections(endpoints, lambda: None)
+    connections.keep()
+    await asyncio.sleep(0)
+    endpoints[0].own.turn(before)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    monkeypatch.setattr("storage.etcd.connections.asyncio.sleep", sleep)
+    endpoints[0].own.turn(IDLE)
+    async with asyncio.timeout(60):
+        await paused.wait()
+    await connections.close()
