@@ -19,7 +19,7 @@ class Outward:
     """Decides for the control planes of a server."""
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
-        """`allowed` are networks that they may call in any case (--control-planes-reach)."""
+        """`allowed` are networks that they may call all the same (--control-planes-reach)."""
         self._allowed = tuple(ip_network(each) for each in allowed)
 
     def __call__(self, address: str, *, of_host: bool = False) -> bool:

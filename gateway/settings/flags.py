@@ -78,4 +78,8 @@ def settings_from(
         from gateway.settings.control_planes import check_beside
 
         check_beside(settings)
+    elif settings.control_planes_reach:
+        raise InvalidSettings(
+            "--control-planes-reach needs --control-planes: add it, or leave --control-planes-reach out"
+        )
     return settings

@@ -10,6 +10,7 @@ import pytest
 from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.control_planes import check_beside, settings_of
 from gateway.settings.etcd_overrides import etcd_overrides
+from gateway.settings.flags import settings_from
 
 KEPT = frozenset({
     # of etcd: the client is shared, and no request sees them
@@ -53,3 +54,8 @@ def test_it_has_its_own_names_and_keys() -> None:
 def test_what_does_not_go_with_control_planes_is_refused(flag: str, settings: Settings) -> None:
     with pytest.raises(InvalidSettings, match=f"--control-planes does not go with {flag} yet"):
         check_beside(settings)
+
+
+def test_networks_of_control_planes_need_control_planes() -> None:
+    with pytest.raises(InvalidSettings, match="--control-planes-reach needs --control-planes"):
+        settings_from({"control-planes-reach": "127.0.0.0/8", "embedded-etcd": "true"}, {})
