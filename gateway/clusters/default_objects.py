@@ -7,15 +7,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
-from gateway.aggregation.availability import LOCAL
-from gateway.aggregation.services import AVAILABLE
 from gateway.clusters.awake import Awake
+from gateway.clusters.default_services import services
 from gateway.clusters.definition import MADE
 from gateway.clusters.templates import ClusterTemplate, template_of
 from gateway.clusters.visitors import binding
-from gateway.controllers.api_service_objects import api_services
 from gateway.controllers.bootstrap import BootstrapObjects, bootstrap, bootstrap_roles
 from gateway.controllers.table import wanted
 from gateway.endpoints.table import EndpointTable
@@ -67,8 +64,9 @@ async def default_objects(scratch: Awake, leading: Leading) -> tuple[ClusterTemp
         await scratch.begin()
         await bootstrap(endpoints)
         has_roles = await bootstrap_roles(endpoints)
-        available = (replace(each, status=_available) for each in api_services(endpoints.registry.groups))
-        await BootstrapObjects(endpoints).create_missing([binding(), *available])
+        objects = BootstrapObjects(endpoints)
+        await objects.create_missing([binding(), *services(endpoints.registry.groups)])
+        has_roles = has_roles and not objects.refused
         scratch.lead(leading.fence)
         with suppress(TimeoutError):  # then each control plane's own controllers make what is missing
             async with asyncio.timeout(_PATIENCE):
@@ -87,11 +85,6 @@ async def default_objects(scratch: Awake, leading: Leading) -> tuple[ClusterTemp
         await scratch.end()
         if own:
             await leading.txn([mod_revision_is(root + _MAKER, own)], [delete(root, prefix_end(root))])
-
-
-def _available(now: str) -> JsonObject:
-    """The status of an APIService of the control plane itself, which nobody checks."""
-    return {"conditions": [{"type": AVAILABLE, "status": "True", "lastTransitionTime": now, **LOCAL}]}
 
 
 async def _controlled(endpoints: EndpointTable, controllers: Collection[str]) -> None:

@@ -1,16 +1,18 @@
-"""Gives a control plane the default roles of this server, if an earlier version, or an earlier minor, has made it.
+"""Gives a control plane the default roles and APIServices of this server, if an earlier version, or minor, has made it.
 
 kube-apiserver does so at each start. A control plane does so when it is loaded, once for each content of the default
-roles: its key `made`, or the key that is written here, tells which ones it has.
+roles and APIServices: its key `made`, or the key that is written here, tells which ones it has.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 
-from gateway.controllers.bootstrap import bootstrap_roles
+from gateway.clusters.default_services import services
+from gateway.controllers.bootstrap import BootstrapObjects, bootstrap_roles
 from gateway.controllers.bootstrap_roles import default_roles
 from gateway.endpoints.table import EndpointTable
 from gateway.jsontypes import dumps, loads
@@ -26,19 +28,20 @@ _KEY = b"apiserver-gateway/roles"  # below the root of a control plane
 
 
 class DefaultRoles:
-    """The default roles of a release."""
+    """The default roles of a release, and the APIServices of the groups and versions that are served."""
 
-    def __init__(self, release: Release) -> None:
-        self._release = release
+    def __init__(self, release: Release, groups: Mapping[str, Sequence[str]]) -> None:
+        self._release, self._groups = release, groups
 
     @cached_property
     def digest(self) -> str:
         """Names their content."""
-        return sha256(dumps([each.content for each in default_roles(self._release)])).hexdigest()[:16]
+        wanted = *default_roles(self._release), *services(self._groups)
+        return sha256(dumps([each.content for each in wanted])).hexdigest()[:16]
 
     async def complete(self, endpoints: EndpointTable, database: Database) -> None:
-        """Creates the missing roles, and completes the others. If etcd fails, or a policy of the control plane refuses
-        one, it is tried when it is loaded again.
+        """Creates what is missing, and completes the other roles. If etcd fails, or a policy of the control plane
+        refuses one, it is tried when it is loaded again.
         """
         if _made_with(database) == self.digest:
             return
@@ -48,7 +51,11 @@ class DefaultRoles:
             return KEEP if current is not None and current.value == value else Put(value)
 
         try:
-            if await known(database) != self.digest and await bootstrap_roles(endpoints):
+            if await known(database) == self.digest:
+                return
+            objects = BootstrapObjects(endpoints)
+            await objects.create_missing(services(self._groups))
+            if await bootstrap_roles(endpoints) and not objects.refused:
                 await change(database.store, database.cache.root + _KEY, written)
         except StorageError as error:
             logger.warning("default roles of a control plane could not be completed: %s", error)

@@ -92,7 +92,10 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
-        self.templates, self.roles = ClusterTemplates(self.common.client, prefix), DefaultRoles(root.registry.release)
+        self.templates, self.roles = (
+            ClusterTemplates(self.common.client, prefix),
+            DefaultRoles(root.registry.release, root.registry.groups),
+        )
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
         database.feed.listen(self.common.feed.passed)

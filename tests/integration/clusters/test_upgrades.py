@@ -1,4 +1,4 @@
-"""A control plane gets the default roles of a newer version of the server when that loads it."""
+"""A control plane gets the default roles and APIServices of a newer version of the server when that loads it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.conftest import PATIENCE
 from tests.integration.clusters.test_life import MAPS
 
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 KEPT = b"apiserver-gateway/roles"
 
 
@@ -42,6 +43,7 @@ def test_it_gets_the_roles_of_a_newer_minor(etcd_endpoint: str) -> None:
         cluster = made(server, "kept")
         assert names(newer) - roles(cluster), "the newer minor has other roles"
         ask(cluster, "DELETE", f"{ROLES}/system:node-problem-detector")
+        ask(cluster, "DELETE", f"{SERVICES}/v1.apps")
         ask(cluster, "POST", MAPS, {"metadata": {"name": "own"}})
         certificates = server.directory
         assert asyncio.run(keys(etcd_endpoint, f"{prefix}-clusters/")) == 0, "its own version writes nothing"
@@ -50,5 +52,7 @@ def test_it_gets_the_roles_of_a_newer_minor(etcd_endpoint: str) -> None:
             wait_for(server, f"{PATH}/kept", bool)
             there = Cluster(server, "kept", cluster.token, certificates / "kubeconfig-kept")
             assert names(newer) <= roles(there)
+            conditions = ask(there, "GET", f"{SERVICES}/v1.apps")["status"]["conditions"]
+            assert [each["status"] for each in conditions] == ["True"]
             assert ask(there, "GET", f"{MAPS}/own")
             assert asyncio.run(keys(etcd_endpoint, f"{prefix}-clusters/")) == 1
