@@ -54,7 +54,9 @@ def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for name in ("bootstrap", "bootstrap_roles", "_controlled"):
         monkeypatch.setattr(default_objects_module, name, nothing)
-    monkeypatch.setattr(default_objects_module, "BootstrapObjects", lambda _: SimpleNamespace(create_missing=nothing))
+    monkeypatch.setattr(
+        default_objects_module, "BootstrapObjects", lambda _: SimpleNamespace(create_missing=nothing, refused=set())
+    )
     monkeypatch.setattr(default_objects_module, "wanted", lambda _: ())
 
 
