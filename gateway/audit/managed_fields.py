@@ -18,7 +18,9 @@ _BELOW = {
     (_ITEM, _OBJECT, b"object"): _WRAPPED,
     (_WRAPPED, _OBJECT, b"metadata"): _METADATA,
 }
-"""What an array or object is, by what it is in, and the name that it has there. All others have no managed fields."""
+"""The kind of an array or object, by the kind of its parent, its bracket, and its member name. Arrays and objects that
+are not in this table have no managed fields.
+"""
 
 
 def cut_out_managed_fields(data: bytes) -> bytes:

@@ -124,7 +124,7 @@ class Awake:
             services.room.limit(limits.objects, limits.bytes)
 
     def forget(self, texts: bool = True) -> None:
-        """Frees what was remembered for objects, such as their parsed form, and the `texts` that can be made again."""
+        """Frees the remembered forms of objects, such as the parsed one; with `texts`, the texts of seeds too."""
         if not self.ended and isinstance(cache := self.database.cache, PartCache):
             cache.forget_memos()
             if texts:

@@ -13,7 +13,7 @@ from gateway.jsontypes import JsonObject
 
 
 def services(served: Mapping[str, Sequence[str]]) -> Iterator[BootstrapObject]:
-    """Those of the groups and versions that are served; each is available, and nobody checks it."""
+    """The APIServices of the served groups and versions. Their status says Available; no controller checks them."""
     return (replace(each, status=_available) for each in api_services(served))
 
 

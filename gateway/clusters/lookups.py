@@ -92,7 +92,7 @@ class ClusterLookups:
             lookup.awaited -= 1
             if not lookup.awaited and not lookup.begun:
                 lookup.task.cancel()
-                self._forget(host, lookup)  # now: a later call must not wait for what is cancelled
+                self._forget(host, lookup)  # at once: a later call must not wait for the cancelled lookup
 
     async def _carry_out(self, host: str, lookup: _Lookup) -> Outcome:
         try:

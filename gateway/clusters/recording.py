@@ -17,9 +17,10 @@ from gateway.requests.context import Receive, RequestContext, Scope
 
 
 async def recorded(audit: Audit | None, scope: Scope, receive: Receive, send: Send, error: StatusError | None) -> Send:
-    """The `send` for an answer, so that the audit log has it; `error` is what is answered, None for no Status.
+    """Begins the audit record of a request, and returns a `send` that completes the record with the answer.
 
-    The record has a user only if the answer is 403: nobody but anonymous clients is answered so.
+    `error` is the Status of the answer; None if the answer is no Status. Only an answer 403 has a user in its record,
+    the anonymous one: here all others are refused before their user is known.
     """
     if audit is None:
         return send
@@ -31,7 +32,7 @@ async def recorded(audit: Audit | None, scope: Scope, receive: Receive, send: Se
     user = ANONYMOUS_USER if error is not None and error.code == 403 else None
     context.record = record = audit.record(request, user, scope, context)
     if record is not None:
-        with suppress(AuthorizationUndecided):  # what is refused anyway is refused
+        with suppress(AuthorizationUndecided):  # the request is refused in any case
             await record.begin()
         if error is not None:
             record.failed(error)

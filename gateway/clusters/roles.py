@@ -40,8 +40,9 @@ class DefaultRoles:
         return sha256(dumps([each.content for each in wanted])).hexdigest()[:16]
 
     async def complete(self, endpoints: EndpointTable, database: Database) -> None:
-        """Creates what is missing, and completes the other roles. If etcd fails, or a policy of the control plane
-        refuses one, it is tried when it is loaded again.
+        """Creates missing default roles and APIServices, and adds missing rules to the other default roles.
+
+        If etcd fails, or a policy of the control plane refuses an object, the next load of the control plane does it.
         """
         if _made_with(database) == self.digest:
             return

@@ -24,7 +24,7 @@ async def test_a_failure_is_told(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-async def test_a_refused_role_is_tried_again_when_it_is_loaded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_next_load_writes_a_role_that_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     written, accepted = list[bytes](), False
 
     async def get(key: bytes) -> None:

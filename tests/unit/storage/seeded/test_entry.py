@@ -28,7 +28,7 @@ class Made:
         return seeded(entry_of(KEY, value, AT, HEAD), value, self.seeds)
 
 
-def test_a_text_that_was_dropped_is_made_again() -> None:
+def test_the_seeds_make_a_dropped_text() -> None:
     made, whole = Made(), entry_of(KEY, VALUE, AT, HEAD)
     entry = made.entry()
     assert isinstance(entry, SeededEntry) and entry.tail == whole.tail and made.times == 0
