@@ -68,8 +68,8 @@ def update_managed(
 
     On entry, `new` has the managedFields that the client sent, if any. `reset`: the paths that a write through this
     resource can't change. `shared`: a member of a new object whose value many objects have. An update of an object
-    without managed fields does not add them. Raises ValueError if the object can't be converted to the version of a
-    manager.
+    without managed fields does not add them. Raises ValueError if the object does not conform to its schema, or can't
+    be converted to the version of a manager; then `new` has no managedFields.
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
@@ -85,10 +85,7 @@ def update_managed(
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
-    try:
-        differences = Differences(before, after, type_, api_version, reset, shared)
-    except ValueError:  # the object does not conform to its schema, so owners of fields can't be computed
-        return
+    differences = Differences(before, after, type_, api_version, reset, shared)
     known = (before or after).remembered(known)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):

@@ -29,7 +29,7 @@ def _labels_of_template(job: JsonObject) -> None:
     template = (job.get("spec") or {}).get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
     if labels and not job["metadata"].get("labels"):
-        job["metadata"]["labels"] = dict(labels)
+        job["metadata"]["labels"] = labels  # the same dict, as in Go: both get the labels that are generated later
 
 
 # Defaults of a job that the template of a cron job does not get; the jobs made from the template get them.

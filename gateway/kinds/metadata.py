@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from calendar import timegm
+from collections.abc import Callable
 from os import urandom
 from typing import Any
 
@@ -55,12 +56,15 @@ def wipe_system_fields(meta: JsonObject) -> None:
             del meta[key]
 
 
-def fill_system_fields(meta: JsonObject, now: str) -> None:
-    """Sets uid and creationTimestamp of a new object, and its name if it has a generateName."""
+def fill_system_fields(meta: JsonObject, now: str, generate: Callable[[str], str] | None = None) -> None:
+    """Sets uid and creationTimestamp of a new object, and its name if it has a generateName.
+
+    `generate` makes the name from it; without `generate`, five random letters follow it.
+    """
     meta["uid"] = new_uid()
     meta["creationTimestamp"] = now
     if not meta.get("name") and meta.get("generateName"):
-        meta["name"] = generated_name(meta["generateName"])
+        meta["name"] = (generate or generated_name)(meta["generateName"])
 
 
 def new_uid() -> str:

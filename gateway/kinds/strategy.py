@@ -90,6 +90,7 @@ class Strategy:
     canonicalize: Callable[[JsonObject], None] | None = None
     # (name, whether it is a generateName) -> messages; None: a DNS subdomain
     validate_name: Callable[[str, bool], Sequence[str]] | None = None
+    generate_name: Callable[[str], str] | None = None  # generateName -> name; None: five random letters follow it
     allow_create_on_update: bool = False
     allow_create_on_apply: bool = False  # of a subresource: whether an apply to it creates a missing object
     allow_unconditional_update: bool = True

@@ -21,7 +21,9 @@ _WRITTEN_OUT = 1e21  # from here on, Go writes numbers with an exponent
 
 
 def converted(type_: Type, value: dict[str, Any], report: DecodeReport) -> dict[str, Any]:
-    """The typed object for a map. Adds unknown and duplicate fields to `report`. Raises DecodeError."""
+    """The typed object for a map. Adds unknown and duplicate fields to `report`, whose paths name no keys of maps, as
+    those of Go's converter. Raises DecodeError."""
+    report.keyless = not type_.structural
     try:
         return decode(type_, value, report)
     except DecodeError:

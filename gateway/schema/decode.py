@@ -37,11 +37,12 @@ class DecodeReport:
     """The problems of strict decoding, as texts ('unknown field "spec.foo"', 'duplicate field "data"').
 
     `problems` has both kinds in kube-apiserver's order: at most 100, without repetition. The objects in lists of a
-    `trusted` value, which an API server has written, are not bounded.
+    `trusted` value, which an API server has written, are not bounded. With `keyless`, paths leave out the keys of maps.
     """
 
     problems: list[str] = field(default_factory=list)
     trusted: bool = False
+    keyless: bool = False
 
     @property
     def unknown(self) -> list[str]:
@@ -88,7 +89,7 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
     if marks:
         from gateway.schema.problems import examine
 
-        examine(type_, source, report.problems)
+        examine(type_, source, report.problems, report.keyless)
     return result
 
 
@@ -103,7 +104,7 @@ def _second_look(type_: Type, source: Any, report: DecodeReport, most: int) -> J
     exact = source
     if type(source) is not PairsObject:
         exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
-    examine(type_, exact, report.problems)
+    examine(type_, exact, report.problems, report.keyless)
     try:
         result: JsonObject = _decoder(type_)(merged(type_, exact), Marks(most))
     except Mismatch:

@@ -15,17 +15,21 @@ from gateway.schema.types import Omit, Type, TypeKind, compiled
 _REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
 """Fields whose empty lists validation refuses: they stay lists, so that the error shows what the client sent."""
 
+_LABELS = "spec.template.metadata.labels"  # an error shows them
 _TOLD_APART: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("v1.DaemonSet", "v1.Deployment", "v1.ReplicaSet", "v1.ReplicationController"), (_LABELS,)),
     "v1.Pod": ("status.resourceClaimStatuses", "status.nodeAllocatableResourceClaimStatuses"),
     "v1.PersistentVolume": ("spec.capacity",),
     "v1.ResourceQuota": ("spec.scopes",),
-    "v1.StatefulSet": ("spec.volumeClaimTemplates",),
+    "v1.StatefulSet": ("spec.volumeClaimTemplates", _LABELS),
+    "v1.Job": ("spec.successPolicy.rules",),
+    "v1.PersistentVolumeClaim": ("spec.resources.limits",),
     "v2.HorizontalPodAutoscaler": ("spec.behavior.scaleDown.policies", "spec.behavior.scaleUp.policies"),
     "v1.ServiceCIDR": ("spec.cidrs",),
     "v1.ResourceSlice": ("spec.devices", "spec.sharedCounters"),
 }
 """Fields that decoding drops when they are empty, although rules tell an empty one from an absent one."""
-_MAPS = frozenset({"spec.capacity"})
+_MAPS = frozenset({"spec.capacity", "spec.resources.limits", _LABELS})
 
 _STRINGS = "stringData"  # of a Secret: its members replace those of `data`
 

@@ -142,7 +142,7 @@ def read_object(data: bytes | bytearray, largest: int = LARGEST) -> JsonObject |
     return found if isinstance(found, dict) else None
 
 
-def read_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
+def read_yaml(data: bytes, *, alone: bool = False, sort: bool = False) -> tuple[Any, list[str]]:
     """As `parse_yaml` of gateway/schema/yaml_body.py, which is imported on the first call. Raises YamlError.
 
     The first call raises TakesLong on an event loop: the import takes as long as a hundred requests.
@@ -151,4 +151,4 @@ def read_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
         leave_loop()
     from gateway.schema.yaml_body import parse_yaml
 
-    return parse_yaml(data, alone=alone)
+    return parse_yaml(data, alone=alone, sort=sort)

@@ -27,12 +27,13 @@ _BARE_OBJECT = Type(TypeKind.STRUCT, "map[string]interface {}", structural=True)
 _BARE_LIST = Type(TypeKind.LIST, "[]interface {}", elem=_BARE_OBJECT, structural=True)
 
 
-def examine(type_: Type, value: Any, problems: list[str]) -> None:
+def examine(type_: Type, value: Any, problems: list[str], keyless: bool = False) -> None:
     """Adds the unknown and duplicate fields of a value to `problems`. Raises DecodeError if it does not fit the type.
 
-    `value` comes from `parse_exactly`, or is plain JSON.
+    `value` comes from `parse_exactly`, or is plain JSON. With `keyless`, paths leave out the keys of maps.
     """
     examiner = _Examiner()
+    examiner.keyless = keyless
     examiner.custom = type_.structural
     try:
         if value is not None:
@@ -55,6 +56,7 @@ class _Examiner:
         self.path: Path = None
         self.told = 0
         self.custom = False  # a custom object: duplicates are reported in unknown fields, too
+        self.keyless = False
         self.group = _PRUNED
         self.groups: dict[str, int] = {}  # the group of each unknown field, by the text of the problem
 
@@ -140,7 +142,7 @@ class _Examiner:
                 self.report("duplicate field", path)
             seen.add(key)
             if item is not None:
-                self.path = path
+                self.path = before if self.keyless else path
                 self.value(type_.element(), item)
                 self.path = before
 

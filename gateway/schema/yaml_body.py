@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES, JsonObject, by_name
+from gateway.jsontypes import MOST_COLLECTIONS, MOST_NAMES, JsonObject, by_name, sorted_by_name
 from gateway.schema.body import parse_body
 from gateway.schema.errors import YamlError
 from gateway.schema.yaml_scalars import PLAIN, go_value, json_number, key, scalar
@@ -42,16 +42,16 @@ _FREE_ALIASED, _FREE_NODES = 100, 1000
 _NO_KEY: Any = object()
 
 
-def parse_yaml(data: bytes, *, alone: bool = False) -> tuple[Any, list[str]]:
+def parse_yaml(data: bytes, *, alone: bool = False, sort: bool = False) -> tuple[Any, list[str]]:
     """Returns the first document of a YAML stream as JSON, and messages about its duplicate keys.
 
-    A message is 'line 5: key "a" already set in map'. Values that aliases repeat are shared. Raises YamlError; with
-    `alone`, also for a second document.
+    A message is 'line 5: key "a" already set in map'. Values that aliases repeat are shared. The members of objects are
+    sorted; in YAML that is JSON, only with `sort`. Raises YamlError; with `alone`, also for a second document.
     """
     if data.startswith(b"{") and b"\\u" not in data:
         read, value = _as_json(data)
         if read:
-            return value, []
+            return sorted_by_name(value) if sort else value, []
     loader = _LOADER(data)
     builder = _Builder(len(data))
     try:

@@ -80,7 +80,12 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     make = maker_of(write, media_type, body)
     if media_type in APPLIES and parent.custom:
         make = _unless_changed(make, lambda: CONFIGURATIONS[media_type](body)[0])
-    return await _write(request, write, make)
+    try:
+        return await _write(request, write, make)
+    except StatusError as error:
+        from gateway.writing.patch_refusals import refusal
+
+        raise await refusal(write, error, media_type, body) from None
 
 
 def _unless_changed(make: MakeObject, read: Callable[[], JsonObject]) -> MakeObject:

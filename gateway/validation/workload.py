@@ -72,12 +72,18 @@ def template_labels(template: JsonObject) -> dict[str, str]:
     return labels
 
 
+def no_match(template: JsonObject, path: str) -> FieldError:
+    """The error of a template, at `path`, whose labels do not match the selector. It shows the labels as sent: {} or
+    null."""
+    labels = (template.get("metadata") or {}).get("labels")
+    return invalid(f"{path}.metadata.labels", go_json(None if labels is None else by_name(labels)), NO_MATCH)
+
+
 def validate_match(selector: JsonObject | None, template: JsonObject, path: str, errors: list[FieldError]) -> None:
     """The selector must match the labels of the template, whose path is `path`. A missing selector matches nothing."""
     labels = template_labels(template)
     if selector is None or not selector_matches(selector, labels):
-        shown = go_json(by_name(labels) or None)
-        errors.append(invalid(f"{path}.metadata.labels", shown, NO_MATCH))
+        errors.append(no_match(template, path))
 
 
 def validate_always_restarts(template: JsonObject, path: str, errors: list[FieldError], kind: str) -> None:

@@ -6,7 +6,6 @@ from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
 from gateway.writing.answer import respond
-from gateway.writing.offload import offloaded
 from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
 from gateway.writing.update import update_object
@@ -24,11 +23,9 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     try:
         written = await update_object(write, maker_of(write, media_type, body), allow_create=may_create)
     except StatusError as error:
-        if not endpoint.services.admission.release.gates.enabled("PatchesReadFirst"):
-            raise
-        from gateway.writing.patch_refusals import refused
+        from gateway.writing.patch_refusals import refusal
 
-        raise await offloaded(write.size, refused, error, media_type, body) from None
+        raise await refusal(write, error, media_type, body) from None
     return await respond(write, written)
 
 

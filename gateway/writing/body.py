@@ -33,6 +33,8 @@ from gateway.writing.other_kinds import unfit, unreadable_as
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CBOR = "application/cbor"
 _SUMMARY_LENGTH = 30
+NO_API_VERSION = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
+"""Go's error for a custom object whose apiVersion is null."""
 META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 
@@ -114,6 +116,23 @@ class _Reader:
         obj[member] = loads(settled)
         return complete(obj, value, self.resource, named, default=templates.default_others)
 
+    def _unnamed(self, value: Any, version: str, data: bytes, media_type: str) -> Exception | None:
+        """The error if a custom object's apiVersion or kind is missing or wrong; None if both are right. (Only built-in
+        objects may leave them out.)
+        """
+        api_version, kind, given = self.api_version, self.kind, value if isinstance(value, dict) else {}
+        if not given.get("kind"):
+            shown = "" if media_type == CBOR else f" in '{data.decode(errors='replace')}'"
+            problem = f"Object 'Kind' is missing{shown}"
+            if self.validation == "Ignore" and media_type != CBOR:
+                return _cannot_handle(kind, api_version, kind, problem)
+            return _unrecognized(kind, problem, data)
+        if "apiVersion" in given and given["apiVersion"] is None:
+            return _cannot_handle(str(given["kind"]), "", kind, NO_API_VERSION)
+        if version == api_version and given.get("apiVersion"):
+            return None
+        return _other_version(version if given.get("apiVersion") else "", api_version)
+
     def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str, str]:
         """The value of a body, and the version and kind that it names. Adds duplicate keys of YAML to `strict`."""
         api_version, kind, self.sent = self.api_version, self.kind, len(data)
@@ -123,7 +142,7 @@ class _Reader:
         else:
             value = parse_document(data, media_type, kind, strict, strictly=self.validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
-        if self.resource.custom and (error := _unnamed(value, version, api_version, kind, data, media_type)):
+        if self.resource.custom and (error := self._unnamed(value, version, data, media_type)):
             raise error
         if version not in (api_version, other) or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
@@ -181,7 +200,7 @@ def parse_document(data: bytes, media_type: str, kind: str, strict: list[str], *
             return parse_cbor(data, kind)  # raises StatusError
         if media_type == "application/yaml":
             try:
-                value, duplicates = read_yaml(data)
+                value, duplicates = read_yaml(data, sort=True)  # so that Go's first error is found
             except YamlError as error:
                 raise _unrecognized(kind, str(error), data) from None
             if duplicates and strictly:
@@ -245,19 +264,6 @@ def type_meta(value: Any, data: bytes, api_version: str, kind: str) -> tuple[str
     if slash and not number and group == api_version.rpartition("/")[0]:
         version = api_version
     return version or api_version, named or kind
-
-
-def _unnamed(value: Any, version: str, api_version: str, kind: str, data: bytes, media_type: str) -> Exception | None:
-    """The error if a custom object's apiVersion or kind is missing or wrong; None if both are right. (Only built-in
-    objects may leave them out.)
-    """
-    given = value if isinstance(value, dict) else {}
-    if not given.get("kind"):
-        shown = "" if media_type == CBOR else f" in '{data.decode(errors='replace')}'"
-        return _unrecognized(kind, f"Object 'Kind' is missing{shown}", data)
-    if version == api_version and given.get("apiVersion"):
-        return None
-    return _other_version(version if given.get("apiVersion") else "", api_version)
 
 
 def _other_version(version: str, api_version: str) -> Exception:

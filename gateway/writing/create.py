@@ -68,7 +68,7 @@ async def admit_new(write: Write, obj: JsonObject) -> Admitted:
 
 async def _store_new(write: Write, admitted: Admitted, obj: JsonObject) -> Written:
     meta = obj["metadata"]
-    metadata.fill_system_fields(meta, write.context.now)
+    metadata.fill_system_fields(meta, write.context.now, write.endpoint.strategy.generate_name)
     async with Allocating(write.endpoint.hooks, write.context, obj, None) as allocating:
         prepared = await prepare_new(write, admitted, obj)
         if not write.options.dry_run and metadata.carries_version(meta):

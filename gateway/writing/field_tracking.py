@@ -36,7 +36,6 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None) 
             shared=write.context.specification.template if old is None else None,
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
-        new["metadata"].pop("managedFields", None)
         _keep_owners(write, new, old)
     null_empty_lists(endpoint.type, new)
 

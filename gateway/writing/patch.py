@@ -146,7 +146,7 @@ def _decoded(
     try:
         if read is decode:
             check_type_meta(result, resource)
-            if not resource.custom and (unknown := _unknown_without_version(resource, result)) is not None:
+            if not resource.defined and (unknown := _unknown_without_version(resource, result)) is not None:
                 told += _strictness(options, [*strict, *unknown], fail)
                 metadata.match_name({}, write.context.name)
         new, members = _read(write, read, result, present, report)

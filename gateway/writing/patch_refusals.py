@@ -10,17 +10,27 @@ from gateway.http.status import StatusError, bad_request
 from gateway.schema.body import DecodeError, parse_body
 from gateway.schema.errors import YamlError
 from gateway.schema.outside import read_yaml
+from gateway.writing.offload import offloaded
 from gateway.writing.patch_body import APPLY, APPLY_CBOR
+from gateway.writing.write import Write
 
 _SYNTAX = ("invalid character", "unexpected end of JSON input")
 _BEFORE, _STRICT = "error decoding YAML: ", "error strict decoding YAML: "
+
+
+async def refusal(write: Write, error: StatusError, media_type: bytes, body: bytes) -> StatusError:
+    """The error of a patch that has failed with `error`: in those releases another one if it cannot be parsed."""
+    if not write.context.enabled("PatchesReadFirst"):
+        return error
+    return await offloaded(write.size, refused, error, media_type, body)
 
 
 def refused(error: StatusError, media_type: bytes, body: bytes) -> StatusError:
     """The error that replaces `error`, with which a patch has failed: another one if the patch cannot be parsed."""
     if media_type not in (APPLY, APPLY_CBOR):
         return error if _is_json(body) else bad_request("invalid JSON patch")
-    if media_type == APPLY and (problem := _no_yaml(body)):
+    # what begins as JSON is parsed later, when the object was read
+    if media_type == APPLY and not body.lstrip().startswith(b"{") and (problem := _no_yaml(body)):
         return bad_request(f"error encoding patch: {problem}")
     for prefix in (_BEFORE, _STRICT):
         if error.code == 400 and error.message.startswith(prefix):

@@ -13,7 +13,7 @@ from gateway.kinds.scheme import unregistered
 from gateway.kinds.unserved_versions import reads_unserved
 from gateway.schema.decode import DecodeError
 from gateway.schema.types import Type
-from gateway.writing.body import version_and_kind
+from gateway.writing.body import NO_API_VERSION, version_and_kind
 from gateway.writing.other_kinds import unfit
 
 
@@ -90,6 +90,6 @@ def _check_custom(result: JsonObject, version: str, kind: str) -> None:
         text = go_escaped(dumps_sorted(result).decode())
         raise DecodeError(f"Object 'Kind' is missing in '{text}'")
     if "apiVersion" in result and result["apiVersion"] is None:
-        raise DecodeError(".apiVersion accessor error: <nil> is of the type <nil>, expected string")
+        raise DecodeError(NO_API_VERSION)
     if not version:
         raise internal_error("Object 'apiVersion' is missing in 'object has no apiVersion field'")

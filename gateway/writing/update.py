@@ -209,7 +209,7 @@ class _Update:
         metadata.resource_version(meta)
         if context.enabled("CreatesAllWiped"):
             metadata.wipe_system_fields(meta)
-        metadata.fill_system_fields(meta, context.now)
+        metadata.fill_system_fields(meta, context.now, write.endpoint.strategy.generate_name)
         async with Allocating(write.endpoint.hooks, context, admitted.obj, None) as allocating:
             # a user who creates by update or apply needs the right to create, too
             may_create = partial(require, write.endpoint.services.authorizer, with_verb(context.request, "create"))

@@ -48,6 +48,7 @@ STRATEGIES = {
         validate=_validate,
         validate_update=_validate_update,
         validate_name=name_is_ip_address,
+        generate_name=str,  # an address cannot end in random letters
         rechecks_metadata=False,
     )
 }

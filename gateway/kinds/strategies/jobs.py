@@ -50,8 +50,7 @@ def _generate_selector(obj: JsonObject) -> None:
     """Sets labels on the pod template that are unique to this Job, and a selector for them."""
     meta, spec = obj["metadata"], obj.setdefault("spec", {})
     labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
-    # a Job with the labels of its template gets the new labels too
-    shared = bool(labels) and meta.get("labels") == labels
+    shared = meta.get("labels") is labels  # a Job that was given the labels of its template gets the new labels, too
     for key in (LEGACY_JOB_NAME, JOB_NAME):
         labels.setdefault(key, meta.get("name", ""))
     for key in (LEGACY_CONTROLLER_UID, CONTROLLER_UID):

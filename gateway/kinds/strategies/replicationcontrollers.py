@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gateway.jsontypes import JsonObject, by_name
+from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.replicasets import validate_replica_status
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy
 from gateway.kinds.write_context import WriteContext
-from gateway.validation.field import FieldError, invalid, required
-from gateway.validation.internal_form import go_json
+from gateway.validation.field import FieldError, required
 from gateway.validation.names import name_is_declared_subdomain
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.pod_template import validate_pod_template
-from gateway.validation.workload import NO_MATCH, template_labels, validate_always_restarts, validate_counts
+from gateway.validation.workload import no_match, template_labels, validate_always_restarts, validate_counts
 
 
 def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> None:
@@ -31,8 +30,7 @@ def _spec(spec: JsonObject, errors: list[FieldError], options: PodOptions) -> No
         return
     labels = template_labels(template)
     if any(labels.get(key) != value for key, value in selector.items()):
-        shown = go_json(by_name(labels) or None)
-        errors.append(invalid("spec.template.metadata.labels", shown, NO_MATCH))
+        errors.append(no_match(template, "spec.template"))
     validate_pod_template(template, "spec.template", errors, options)
     validate_always_restarts(template, "spec.template", errors, "ReplicationController")
 

@@ -64,6 +64,27 @@ def test_an_object_says_what_it_is(server: ApiServer, left_out: str, told: str) 
         assert answer.status == 400 and answer.json["message"].startswith(told)
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"kind": None}, "Widget in version \"v1\" cannot be handled as a Widget: Object 'Kind' is missing in '{"),
+        ({"apiVersion": None}, 'Widget in version "" cannot be handled as a Widget: .apiVersion accessor error: <nil>'),
+    ],
+)
+def test_without_field_validation_an_object_without_its_kind_gets_other_words(
+    server: ApiServer, given: dict[str, object], told: str
+) -> None:
+    answer = ask(server, "POST", f"{PATH}?fieldValidation=Ignore", body("unnamed") | given)
+    assert answer.status == 400 and answer.json["message"].startswith(told)
+
+
+@pytest.mark.parametrize("given", [{"apiVersion": None}, {"apiVersion": "", "kind": None}])
+def test_a_patched_scale_may_lose_its_version(server: ApiServer, given: dict[str, object]) -> None:
+    ask(server, "POST", PATH, body("scaled") | {"spec": {"replicas": 2}})
+    answer = ask(server, "PATCH", f"{PATH}/scaled/scale", given | {"spec": {"replicas": 3}}, headers=MERGE)
+    assert answer.json["spec"] == {"replicas": 3} and answer.json["apiVersion"] == "autoscaling/v1"
+
+
 def test_an_update_needs_a_name(server: ApiServer) -> None:
     answer = ask(server, "PUT", PATH, body("a"))
     assert (answer.status, answer.json["message"]) == (400, "name must be provided")

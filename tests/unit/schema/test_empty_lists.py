@@ -26,10 +26,12 @@ def fields_of(written: str, sent: dict[str, Any], old: dict[str, Any] | None = N
 
 
 def test_every_path_is_of_its_type() -> None:
-    kinds = ("v1/pods", "v1/persistentvolumes", "v1/resourcequotas", "apps/v1/statefulsets")
+    kinds = ("v1/pods", "v1/persistentvolumes", "v1/resourcequotas", "apps/v1/statefulsets", "batch/v1/jobs")
     later = (
         *("autoscaling/v2/horizontalpodautoscalers", "networking.k8s.io/v1/servicecidrs"),
         "resource.k8s.io/v1/resourceslices",
+        *("apps/v1/daemonsets", "apps/v1/deployments", "apps/v1/replicasets", "v1/replicationcontrollers"),
+        "v1/persistentvolumeclaims",
     )
     types = {type_.name: type_ for type_ in (resource_of(each).model_version.type for each in (*kinds, *later))}
     for name, paths in _TOLD_APART.items():
