@@ -70,12 +70,16 @@ class Belonging:
             asking = self._asking[endpoint] = asyncio.create_task(self._ask(endpoint, timeout))
         await asyncio.shield(asking)
 
-    def check(self, endpoint: CheckedEndpoint, answer: Any) -> None:
-        """Raises AioRpcError, as `vouch`, if the answer comes from another cluster than the one that is served."""
-        found = answer.header.cluster_id
+    def check(self, endpoint: CheckedEndpoint, answer: Any) -> int:
+        """The raft term of an answer. Raises AioRpcError, as `vouch`, if the answer comes from another cluster than the
+        one that is served.
+        """
+        header = answer.header
+        found = header.cluster_id
         if found != self.cluster and found:
             self._doubted.add(endpoint)
             raise _refused(self._words({endpoint.address: found}))
+        return int(header.raft_term)
 
     async def compare(self) -> None:
         """Asks all endpoints. Raises OtherCluster if two answers name different clusters."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, cast
 
 import grpc
@@ -18,6 +19,7 @@ from storage.etcd.connections import Connections, is_connected
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import rpc_pb2, stubs
 from storage.etcd.http2.line import Line, LineCalls
+from storage.etcd.overdue import Overdue
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.unary import UnaryCalls, unary
 from storage.instruments.trace import trace_headers
@@ -100,6 +102,7 @@ class Endpoints:
         self.current = self._all[0]
         self._connections = Connections(self._all, self._leave_lost)
         self._belonging = Belonging(self._all, self.login, self._connections.keep)
+        self._overdue = Overdue(self._all, self._term_at, self.leave)
         self._ready: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -111,12 +114,18 @@ class Endpoints:
         timeout: float | None = None,
         repeatable: bool = False,
         revision: int = 0,
+        swaps: bytes = b"",
+        once: bool = False,
     ) -> Response:
         """Makes a call and returns etcd's answer, within `timeout` seconds.
 
         A failed call is tried again, on the next endpoint if there is one. A `repeatable` call (a read) is tried again
         after each transient error, until the deadline. Another call is tried again only if it was certainly not
         executed, and only within the timeout of the settings.
+
+        `swaps` is the key that a transaction compares first: the wait for its answer ends early when none will come
+        (overdue.py). `once`: the comparison holds at most once, so that it is safe to send the transaction again after
+        any transient error. If it fails then, the first one may have been executed.
 
         Raises Unanswered for a call that is not repeatable and may have been executed, else the StorageError of
         errors.translate. `revision` is the requested revision, for Compacted.
@@ -134,15 +143,14 @@ class Endpoints:
             if metadata is None:
                 metadata = await self.logged_in(endpoint, min(seconds, self.timeout))
             if traced := trace_headers():
-                answer = await method(endpoint)(request, timeout=seconds, metadata=Metadata(*metadata, *traced))
+                sent = method(endpoint)(request, timeout=seconds, metadata=Metadata(*metadata, *traced))
             else:
-                answer = await method(endpoint)(request, timeout=seconds, metadata=metadata)
-            if belonging.several:
-                belonging.check(endpoint, answer)
-            return answer
+                sent = method(endpoint)(request, timeout=seconds, metadata=metadata)
+            return await (self._answered(sent, endpoint, swaps, once) if belonging.several else sent)
         except AioRpcError as error:
-            again = end if repeatable else min(end, begun + self.timeout)
-            call = _Call(method, request, again, end, repeatable, revision)
+            again = asyncio.get_running_loop().time() if once else begun
+            deadline = end if repeatable else min(end, again + self.timeout)
+            call = _Call(method, request, deadline, end, repeatable, revision, swaps, once)
             return await self._recover(call, endpoint, metadata, error)
         except asyncio.CancelledError:
             self._raise_if_closed()
@@ -213,6 +221,7 @@ class Endpoints:
         if self._ready is not None:
             self._ready.cancel()
         await self.login.close()
+        await self._overdue.close()
         await self._belonging.close()
         await self._connections.close()
         await asyncio.gather(*(endpoint.close() for endpoint in self._all))
@@ -224,17 +233,18 @@ class Endpoints:
         metadata: Metadata | None,
         error: AioRpcError,
     ) -> Response:
-        attempts, renewals = 1, 0
+        attempts, renewals, doubtful = 1, 0, False
         while True:
             stale = is_token_stale(error) and self.login.has_user and renewals < _RENEWALS
             if not stale:
+                doubtful = doubtful or (call.once and is_transient(error) and not is_certainly_not_executed(error))
                 if is_transient(error):
                     self.leave(endpoint)
                 if not call.may_repeat_after(error) or not await self._next_chance(call.deadline, attempts):
-                    raise self._failure(call, error) from error
+                    raise (_unknown() if doubtful else self._failure(call, error)) from error
             endpoint = self.current
             remaining = call.end - asyncio.get_running_loop().time()
-            if call.repeatable and attempts < len(self._all) - 1:
+            if (call.repeatable or call.once) and attempts < len(self._all) - 1:
                 remaining /= 2
             attempts += 1
             try:
@@ -244,15 +254,30 @@ class Endpoints:
                 else:
                     metadata = self.login.metadata
                 await self._belonging.vouch(endpoint, remaining)
-                answer = await call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
-                if self._belonging.several:
-                    self._belonging.check(endpoint, answer)
+                sent = call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
+                answer = await self._answered(sent, endpoint, call.swaps, call.once)
+                if doubtful and not cast(Any, answer).succeeded:
+                    raise _unknown()
                 return answer
             except AioRpcError as again:
                 error = again
             except asyncio.CancelledError:
                 self._raise_if_closed()
                 raise
+
+    async def _answered(self, sent: Awaitable[Response], endpoint: EtcdEndpoint, swaps: bytes, once: bool) -> Response:
+        """The answer of a call. Raises AioRpcError, also if it comes from another cluster."""
+        if not self._belonging.several:
+            return await sent
+        answer = await (self._overdue.answered(sent, endpoint, swaps, once) if swaps else sent)
+        self._overdue.term = self._belonging.check(endpoint, answer)
+        return answer
+
+    async def _term_at(self, endpoint: EtcdEndpoint, key: bytes, timeout: float) -> int:
+        """The raft term that an endpoint knows, by a linearizable read. Raises StorageError."""
+        probe = rpc_pb2.RangeRequest(key=key, count_only=True)
+        answer = await self.call_at(endpoint, attrgetter("kv.Range"), probe, timeout)
+        return int(answer.header.raft_term)
 
     def _failure(self, call: _Call[Request, Response], error: AioRpcError) -> StorageError:
         """The error to raise for a failed call: OtherCluster if endpoints of another cluster were refused."""
@@ -305,9 +330,11 @@ class _Call(Generic[Request, Response]):
     end: float  # by the loop's clock; the answer has to come before
     repeatable: bool
     revision: int
+    swaps: bytes
+    once: bool
 
     def may_repeat_after(self, error: AioRpcError) -> bool:
-        return is_certainly_not_executed(error) or (self.repeatable and is_transient(error))
+        return is_certainly_not_executed(error) or ((self.repeatable or self.once) and is_transient(error))
 
     def failure(self, error: AioRpcError) -> StorageError:
         """The error to raise if the call is not tried again."""
@@ -315,6 +342,10 @@ class _Call(Generic[Request, Response]):
         if self.repeatable or not isinstance(failed, Unavailable) or is_certainly_not_executed(error):
             return failed
         return Unanswered(str(failed))
+
+
+def _unknown() -> Unanswered:
+    return Unanswered("etcd has not answered a write, and it can't be told whether it was made")
 
 
 def over_line(

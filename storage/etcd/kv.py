@@ -212,7 +212,7 @@ class KV:
         """Sets `key` and the keys `beside` it, if `key` is absent and the conditions of `guard` and `beside` hold."""
         request = _swap(key, 0, guard)
         _put_value(request, key, value, lease)
-        return self._swapped(request, timeout, guard, beside)
+        return self._swapped(request, timeout, key, 0, guard, beside)
 
     def update(
         self,
@@ -228,7 +228,7 @@ class KV:
         """Sets `key` and the keys `beside` it, if `key` has this mod revision and the other conditions hold."""
         request = _swap(key, mod_revision, guard)
         _put_value(request, key, value, lease)
-        return self._swapped(request, timeout, guard, beside)
+        return self._swapped(request, timeout, key, mod_revision, guard, beside)
 
     def delete_if(
         self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
@@ -236,7 +236,7 @@ class KV:
         """Removes `key`, if it has this mod revision and the condition of `guard` holds."""
         request = _swap(key, mod_revision, guard)
         request.success.add().request_delete_range.key = key
-        return self._swapped(request, timeout, guard)
+        return self._swapped(request, timeout, key, mod_revision, guard)
 
     async def compact(self, revision: int, *, physical: bool = False, timeout: float | None = None) -> None:
         """Compacts the revisions before `revision`; `physical` waits until that is done on disk.
@@ -247,7 +247,13 @@ class KV:
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
 
     async def _swapped(
-        self, request: rpc_pb2.TxnRequest, timeout: float | None, guard: Guard | None, beside: Sequence[Beside] = ()
+        self,
+        request: rpc_pb2.TxnRequest,
+        timeout: float | None,
+        key: bytes,
+        mod_revision: int,
+        guard: Guard | None,
+        beside: Sequence[Beside] = (),
     ) -> SwapResult:
         for other in beside:
             if other.revision is None:
@@ -256,7 +262,8 @@ class KV:
                 request.compare.add(result=_EQUAL, target=_MOD, key=other.key, mod_revision=other.revision)
             request.failure.add().request_range.key = other.key
             _put_value(request, other.key, other.value, 0)
-        answer = await self._call(_TXN, request, timeout=timeout)
+        # A key has a mod revision at most once, but it may be absent several times.
+        answer = await self._call(_TXN, request, timeout=timeout, swaps=key, once=mod_revision > 0)
         revision = answer.header.revision
         if answer.succeeded:
             return SwapResult(True, revision, None)

@@ -5,6 +5,7 @@ time.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable
@@ -13,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 import pytest
 
 from storage.embedded import find_binary
-from storage.errors import Unavailable
+from storage.errors import Unanswered, Unavailable
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.integration.reads.node import PATIENCE, Node
 from tests.limits import Withheld, at_most, within
@@ -23,6 +24,7 @@ from tests.robustness.proxy import Proxy
 
 HEARD = 6.0  # seconds until a watcher hears of a write
 ANSWERED = 6.0  # seconds for a request: it may wait for the member that hangs, and the feed may come from there
+OUTLIVED = 4.0  # seconds for an update whose member or leader is lost
 LEFT = 2.7  # seconds until a member that hangs gets no more calls
 
 
@@ -166,6 +168,47 @@ async def test_a_read_and_a_write_are_not_kept_by_a_stopped_member(members: list
             async with in_time(ANSWERED):
                 await client.put(b"/a", b"2")
         members[0].resume()
+
+
+async def test_an_update_outlives_the_leader_that_it_was_forwarded_to(members: list[Member]) -> None:
+    """etcd's own timeout is six seconds here: twice that of the election, and five."""
+    leader = await _leader(members)
+    others = tuple(member.endpoint for member in members if member is not leader)
+    async with EtcdClient(EtcdSettings(others)) as client:
+        before = await written(client, b"/a")
+        leader.pause()
+        try:
+            async with in_time(OUTLIVED):
+                assert (await client.update(b"/a", b"2", before, timeout=60)).succeeded
+        finally:
+            leader.resume()
+
+
+@pytest.mark.parametrize("fault", ["hold", "silence"])
+async def test_an_update_outlives_the_member_that_it_was_sent_to(
+    members: list[Member], proxies: list[Proxy], fault: str
+) -> None:
+    async with EtcdClient(EtcdSettings(tuple(proxy.endpoint for proxy in proxies))) as client:
+        before = await written(client, b"/a")
+        await _begin(fault, members[0], proxies[0])
+        updating = client.update(b"/a", b"2", before, timeout=60)
+        async with in_time(OUTLIVED):
+            if fault == "hold":
+                assert (await updating).succeeded
+            else:  # the member has made it, and its answer is lost
+                with pytest.raises(Unanswered):
+                    await updating
+        proxies[0].heal()
+
+
+async def _leader(members: list[Member]) -> Member:
+    program = str(find_binary().with_name("etcdctl"))
+    words = (program, f"--endpoints={','.join(member.endpoint for member in members)}", "endpoint", "status", "-w=json")
+    asked = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    said, _ = await asked.communicate()
+    told = {each["Endpoint"]: each["Status"] for each in json.loads(said)}
+    (found,) = (each for each in members if told[each.endpoint]["header"]["member_id"] == told[each.endpoint]["leader"])
+    return found
 
 
 async def test_members_are_connected_again_before_they_are_needed(members: list[Member], proxies: list[Proxy]) -> None:

@@ -54,6 +54,23 @@ async def test_calls_wait_for_a_restart_and_acknowledged_writes_survive(
     assert isinstance(created, SwapResult) and created.succeeded
 
 
+async def test_an_update_is_sent_again_because_it_is_made_at_most_once(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient
+) -> None:
+    before = (await own_client.put(b"k", b"v")).revision
+    own_etcd.pause()
+    changing = asyncio.ensure_future(own_client.update(b"k", b"w", before, timeout=60))
+    creating = asyncio.ensure_future(own_client.create(b"l", b"w", timeout=60))
+    await asyncio.sleep(0.05)
+    crash(own_etcd)
+    with pytest.raises(Unanswered):
+        await creating  # it may be made, deleted, and then be made again
+    await asyncio.to_thread(own_etcd.start)
+    assert (await changing).succeeded
+    found = await own_client.get(b"k")
+    assert found is not None and (found.value, found.version) == (b"w", 2)
+
+
 async def test_a_broken_watch_raises_and_the_next_goes_on(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:
     watch = own_client.watch(b"k")
     await watch.start()

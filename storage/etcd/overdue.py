@@ -1,0 +1,133 @@
+"""Ends the wait for a write that etcd will not answer soon: the member that it was sent to is silent, or the leader is
+gone.
+
+A member forwards a write to the leader. When that leader is lost, so is the write, and the member says so only after
+seven seconds. When the member itself is lost, the connection shows that after ten seconds or more. So a write that
+waits for `OVERDUE` seconds is looked into: its member is asked for the raft term, by a linearizable read. An answer in
+a later term proves that the member has applied everything that the earlier leader has committed. The write is not
+among it, or it would be answered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
+
+from storage.errors import StorageError
+
+if TYPE_CHECKING:
+    from storage.etcd.endpoints import EtcdEndpoint
+
+Answer = TypeVar("Answer")
+
+OVERDUE = 0.5  # seconds after which a write is looked into
+LOOK = 0.25  # seconds between two looks
+PROBE = 1.0  # seconds for a member's answer
+ABANDONED = 5.0  # seconds after which even a write that cannot be sent again is not waited for at a silent member
+
+LEADER_LOST = "etcd's leader was lost before it answered a write"
+SILENT = "the etcd member that a write was sent to does not answer, and another one does"
+
+
+class _Wait:
+    """A write that waits for its answer. `once`: whether it may be sent again. `term`: the raft term when it began."""
+
+    __slots__ = ("began", "endpoint", "key", "once", "task", "term", "why")
+
+    def __init__(
+        self, began: float, endpoint: EtcdEndpoint, key: bytes, once: bool, task: asyncio.Task[object] | None, term: int
+    ) -> None:
+        self.began, self.endpoint, self.key, self.once, self.task, self.term = began, endpoint, key, once, task, term
+        self.why = ""  # not empty once the wait was ended here
+
+
+class Overdue:
+    """The writes that wait for their answers, at several members. A timer runs only while there are any."""
+
+    def __init__(
+        self,
+        all: Sequence[EtcdEndpoint],
+        term_at: Callable[[EtcdEndpoint, bytes, float], Awaitable[int]],
+        leave: Callable[[EtcdEndpoint], None],
+    ) -> None:
+        """`term_at` asks a member for the raft term, by a linearizable read of a key, in so many seconds. It raises
+        StorageError. `leave` is called with a silent member.
+        """
+        self._all, self._term_at, self._leave = all, term_at, leave
+        self.term = 0  # the latest that an answer told
+        self._waits = dict[_Wait, None]()  # the oldest first
+        self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Task[None] | None = None
+
+    async def answered(self, call: Awaitable[Answer], endpoint: EtcdEndpoint, key: bytes, once: bool) -> Answer:
+        """The answer of a call. Raises AioRpcError, also when the wait for it is ended early."""
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        wait = _Wait(loop.time(), endpoint, key, once, task, self.term)
+        self._waits[wait] = None
+        if self._timer is None:
+            self._timer = loop.call_later(LOOK, self._look)
+        try:
+            return await call
+        except asyncio.CancelledError:
+            if not wait.why or task is None or task.uncancel():
+                raise
+            raise AioRpcError(StatusCode.UNAVAILABLE, Metadata(), Metadata(), details=wait.why) from None
+        finally:
+            del self._waits[wait]
+
+    async def close(self) -> None:
+        """Looks at no write anymore."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+
+    def _look(self) -> None:
+        loop, self._timer = asyncio.get_running_loop(), None
+        if not self._waits:
+            return
+        self._timer = loop.call_later(LOOK, self._look)
+        is_overdue = loop.time() - next(iter(self._waits)).began >= OVERDUE
+        if is_overdue and (self._looking is None or self._looking.done()):
+            self._looking = loop.create_task(self._look_into())
+
+    async def _look_into(self) -> None:
+        """Looks into the overdue writes of each member."""
+        due = asyncio.get_running_loop().time() - OVERDUE
+        found: dict[EtcdEndpoint, list[_Wait]] = {}
+        for wait in self._waits:
+            if wait.began <= due:
+                found.setdefault(wait.endpoint, []).append(wait)
+        await asyncio.gather(*(self._judge(endpoint, waits) for endpoint, waits in found.items()))
+
+    async def _judge(self, endpoint: EtcdEndpoint, waits: list[_Wait]) -> None:
+        key = waits[0].key
+        if term := await self._asked(endpoint, key):
+            self._end([each for each in waits if 0 < each.term < term], LEADER_LOST)
+            return
+        others = (self._asked(each, key) for each in self._all if each is not endpoint)
+        if not any(await asyncio.gather(*others)):
+            return  # there is no better member
+        self._leave(endpoint)
+        abandoned = asyncio.get_running_loop().time() - ABANDONED
+        self._end([each for each in waits if each.once or each.began <= abandoned], SILENT)
+
+    async def _asked(self, endpoint: EtcdEndpoint, key: bytes) -> int:
+        """The term that a member tells; 0 if it does not answer."""
+        try:
+            term = await self._term_at(endpoint, key, PROBE)
+        except StorageError:
+            return 0
+        self.term = max(self.term, term)
+        return term
+
+    def _end(self, waits: Sequence[_Wait], why: str) -> None:
+        for wait in waits:
+            if wait in self._waits and not wait.why and wait.task is not None:
+                wait.why = why
+                wait.task.cancel()
