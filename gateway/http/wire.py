@@ -32,6 +32,8 @@ def refusal_of(version: str, headers: list[tuple[bytes, bytes]]) -> bytes:
             if _bad_in_host(value):
                 return words_of(HTTPStatus.BAD_REQUEST, "malformed Host header")
         elif name == b"transfer-encoding":
+            if version == "1.0":  # a proxy may have read another length: RFC 9112, 6.1
+                return words_of(HTTPStatus.BAD_REQUEST, "Transfer-Encoding in HTTP/1.0")
             if coded or value.strip().lower() != b"chunked":
                 return words_of(HTTPStatus.NOT_IMPLEMENTED)
             coded = True

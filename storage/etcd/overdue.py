@@ -12,17 +12,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import Generic, TypeVar
 
 from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 
 from storage.errors import StorageError
 
-if TYPE_CHECKING:
-    from storage.etcd.endpoints import EtcdEndpoint
-
 Answer = TypeVar("Answer")
+Endpoint = TypeVar("Endpoint")
 
 OVERDUE = 0.5  # seconds after which a write is looked into
 LOOK = 0.25  # seconds between two looks
@@ -33,37 +31,37 @@ LEADER_LOST = "etcd's leader was lost before it answered a write"
 SILENT = "the etcd member that a write was sent to does not answer, and another one does"
 
 
-class _Wait:
+class _Wait(Generic[Endpoint]):
     """A write that waits for its answer. `once`: whether it may be sent again. `term`: the raft term when it began."""
 
     __slots__ = ("began", "endpoint", "key", "once", "task", "term", "why")
 
     def __init__(
-        self, began: float, endpoint: EtcdEndpoint, key: bytes, once: bool, task: asyncio.Task[object] | None, term: int
+        self, began: float, endpoint: Endpoint, key: bytes, once: bool, task: asyncio.Task[object] | None, term: int
     ) -> None:
         self.began, self.endpoint, self.key, self.once, self.task, self.term = began, endpoint, key, once, task, term
         self.why = ""  # not empty once the wait was ended here
 
 
-class Overdue:
+class Overdue(Generic[Endpoint]):
     """The writes that wait for their answers, at several members. A timer runs only while there are any."""
 
     def __init__(
         self,
-        all: Sequence[EtcdEndpoint],
-        term_at: Callable[[EtcdEndpoint, bytes, float], Awaitable[int]],
-        leave: Callable[[EtcdEndpoint], None],
+        all: Sequence[Endpoint],
+        term_at: Callable[[Endpoint, bytes, float], Awaitable[int]],
+        leave: Callable[[Endpoint], None],
     ) -> None:
         """`term_at` asks a member for the raft term, by a linearizable read of a key, in so many seconds. It raises
         StorageError. `leave` is called with a silent member.
         """
         self._all, self._term_at, self._leave = all, term_at, leave
         self.term = 0  # the latest that an answer told
-        self._waits = dict[_Wait, None]()  # the oldest first
+        self._waits = dict[_Wait[Endpoint], None]()  # the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
 
-    async def answered(self, call: Awaitable[Answer], endpoint: EtcdEndpoint, key: bytes, once: bool) -> Answer:
+    async def answered(self, call: Awaitable[Answer], endpoint: Endpoint, key: bytes, once: bool) -> Answer:
         """The answer of a call. Raises AioRpcError, also when the wait for it is ended early."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         wait = _Wait(loop.time(), endpoint, key, once, task, self.term)
@@ -99,13 +97,13 @@ class Overdue:
     async def _look_into(self) -> None:
         """Looks into the overdue writes of each member."""
         due = asyncio.get_running_loop().time() - OVERDUE
-        found: dict[EtcdEndpoint, list[_Wait]] = {}
+        found: dict[Endpoint, list[_Wait[Endpoint]]] = {}
         for wait in self._waits:
             if wait.began <= due:
                 found.setdefault(wait.endpoint, []).append(wait)
         await asyncio.gather(*(self._judge(endpoint, waits) for endpoint, waits in found.items()))
 
-    async def _judge(self, endpoint: EtcdEndpoint, waits: list[_Wait]) -> None:
+    async def _judge(self, endpoint: Endpoint, waits: list[_Wait[Endpoint]]) -> None:
         key = waits[0].key
         if term := await self._asked(endpoint, key):
             self._end([each for each in waits if 0 < each.term < term], LEADER_LOST)
@@ -117,7 +115,7 @@ class Overdue:
         abandoned = asyncio.get_running_loop().time() - ABANDONED
         self._end([each for each in waits if each.once or each.began <= abandoned], SILENT)
 
-    async def _asked(self, endpoint: EtcdEndpoint, key: bytes) -> int:
+    async def _asked(self, endpoint: Endpoint, key: bytes) -> int:
         """The term that a member tells; 0 if it does not answer."""
         try:
             term = await self._term_at(endpoint, key, PROBE)
@@ -126,7 +124,7 @@ class Overdue:
         self.term = max(self.term, term)
         return term
 
-    def _end(self, waits: Sequence[_Wait], why: str) -> None:
+    def _end(self, waits: Sequence[_Wait[Endpoint]], why: str) -> None:
         for wait in waits:
             if wait in self._waits and not wait.why and wait.task is not None:
                 wait.why = why

@@ -33,9 +33,10 @@ class Cluster:
     async def _term_at(self, endpoint: Any, key: bytes, timeout: float) -> int:
         assert key == b"key"
         self.asked += 1
-        if not self.terms[endpoint]:
+        term: int = self.terms[endpoint]
+        if not term:
             raise DeadlineExceeded("no answer")
-        return self.terms[endpoint]
+        return term
 
     async def many_looks(self) -> None:
         async with asyncio.timeout(LONG):
