@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import grpc
 from grpc import ChannelConnectivity
@@ -19,10 +19,12 @@ from storage.etcd.connections import Connections, is_connected
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
 from storage.etcd.generated import rpc_pb2, stubs
 from storage.etcd.http2.line import Line, LineCalls
-from storage.etcd.overdue import Overdue
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.unary import UnaryCalls, unary
 from storage.instruments.trace import trace_headers
+
+if TYPE_CHECKING:
+    from storage.etcd.overdue import Overdue
 
 Request = TypeVar("Request")
 Response = TypeVar("Response")
@@ -48,6 +50,7 @@ _ALONE, _AMONG_OTHERS = (10_000, 30_000), (10_000, 5_000)
 
 _PAUSE = 0.1
 _RENEWALS = 2
+_UNKNOWN = "etcd has not answered a write, and it can't be told whether it was made"
 
 
 class EtcdEndpoint:
@@ -102,7 +105,11 @@ class Endpoints:
         self.current = self._all[0]
         self._connections = Connections(self._all, self._leave_lost)
         self._belonging = Belonging(self._all, self.login, self._connections.keep)
-        self._overdue = Overdue(self._all, self._term_at, self.leave)
+        self._overdue: Overdue[EtcdEndpoint] | None = None
+        if len(self._all) > 1:
+            from storage.etcd.overdue import Overdue  # here: a single member is the usual case
+
+            self._overdue = Overdue(self._all, self._term_at, self.leave)
         self._ready: asyncio.Task[None] | None = None
         self._closed = False
 
@@ -221,7 +228,8 @@ class Endpoints:
         if self._ready is not None:
             self._ready.cancel()
         await self.login.close()
-        await self._overdue.close()
+        if self._overdue is not None:
+            await self._overdue.close()
         await self._belonging.close()
         await self._connections.close()
         await asyncio.gather(*(endpoint.close() for endpoint in self._all))
@@ -241,7 +249,7 @@ class Endpoints:
                 if is_transient(error):
                     self.leave(endpoint)
                 if not call.may_repeat_after(error) or not await self._next_chance(call.deadline, attempts):
-                    raise (_unknown() if doubtful else self._failure(call, error)) from error
+                    raise (Unanswered(_UNKNOWN) if doubtful else self._failure(call, error)) from error
             endpoint = self.current
             remaining = call.end - asyncio.get_running_loop().time()
             if (call.repeatable or call.once) and attempts < len(self._all) - 1:
@@ -257,7 +265,7 @@ class Endpoints:
                 sent = call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
                 answer = await self._answered(sent, endpoint, call.swaps, call.once)
                 if doubtful and not cast(Any, answer).succeeded:
-                    raise _unknown()
+                    raise Unanswered(_UNKNOWN)
                 return answer
             except AioRpcError as again:
                 error = again
@@ -267,7 +275,7 @@ class Endpoints:
 
     async def _answered(self, sent: Awaitable[Response], endpoint: EtcdEndpoint, swaps: bytes, once: bool) -> Response:
         """The answer of a call. Raises AioRpcError, also if it comes from another cluster."""
-        if not self._belonging.several:
+        if self._overdue is None:
             return await sent
         answer = await (self._overdue.answered(sent, endpoint, swaps, once) if swaps else sent)
         self._overdue.term = self._belonging.check(endpoint, answer)
@@ -275,9 +283,8 @@ class Endpoints:
 
     async def _term_at(self, endpoint: EtcdEndpoint, key: bytes, timeout: float) -> int:
         """The raft term that an endpoint knows, by a linearizable read. Raises StorageError."""
-        probe = rpc_pb2.RangeRequest(key=key, count_only=True)
-        answer = await self.call_at(endpoint, attrgetter("kv.Range"), probe, timeout)
-        return int(answer.header.raft_term)
+        asked = self.call_at(endpoint, attrgetter("kv.Range"), rpc_pb2.RangeRequest(key=key, count_only=True), timeout)
+        return int((await asked).header.raft_term)
 
     def _failure(self, call: _Call[Request, Response], error: AioRpcError) -> StorageError:
         """The error to raise for a failed call: OtherCluster if endpoints of another cluster were refused."""
@@ -342,10 +349,6 @@ class _Call(Generic[Request, Response]):
         if self.repeatable or not isinstance(failed, Unavailable) or is_certainly_not_executed(error):
             return failed
         return Unanswered(str(failed))
-
-
-def _unknown() -> Unanswered:
-    return Unanswered("etcd has not answered a write, and it can't be told whether it was made")
 
 
 def over_line(

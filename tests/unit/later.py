@@ -141,6 +141,7 @@ PARTS = {
         "gateway.release.roles",
         "storage.compaction",
     ),
+    "where etcd has several members": ("storage.etcd.overdue",),
     "where etcd has something": (
         "storage.compaction_key",
         "storage.etcd.range_stream",
