@@ -1,7 +1,8 @@
 """The declarative validation rules of built-in types, by resource (zz_generated.validations.go of k8s.io/kubernetes).
 
 The table has only the rules that kube-apiserver enforces: rules of the stage alpha have no effect. Those of
-resource.k8s.io are in `gateway.kinds.declared_device_rules`.
+resource.k8s.io are in `gateway.kinds.declared_device_rules`, those of pods and volumes' health in
+`gateway.kinds.declared_pod_rules`.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.kinds.declared_device_rules import RULES as DEVICE_RULES
+from gateway.kinds.declared_pod_rules import RULES as POD_RULES
 from gateway.kinds.identity import GroupResource
 from gateway.validation.declared_checks import (
     at_most,
     at_most_characters,
     at_most_one,
+    banned,
     by_mode,
     format_of,
     immutable,
     minimum,
     one_of,
     required,
+    uncleared,
 )
 from gateway.validation.declared_formats import caseless_long_name, long_name, short_name
 from gateway.validation.declared_rules import DeclaredRules
@@ -38,7 +42,16 @@ _APPROVAL = at_most_one(
     "conditions", "Approved", "Denied", instead="Approved and Denied conditions are mutually exclusive"
 )
 
-RULES: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
+
+def _job_scheduling(spec: str) -> tuple[DeclaredRules, ...]:
+    place = f"{spec}.scheduling?"
+    return DeclaredRules(place, (banned,), "!WorkloadWithJob"), DeclaredRules(place, (uncleared,))
+
+
+_OF_KINDS: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
+    GroupResource("", "nodes"): (
+        DeclaredRules("spec.podPreemptionPolicy?", (banned,), "!InPlacePodVerticalScalingSchedulerPreemption"),
+    ),
     GroupResource("", "replicationcontrollers"): (
         _NAME,
         DeclaredRules("spec.replicas?", (required, minimum(0))),
@@ -53,7 +66,11 @@ RULES: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
         DeclaredRules("spec.minReplicas?", (minimum(1),), "!HPAScaleToZero"),
         DeclaredRules("spec.maxReplicas", (required, minimum(1))),
     ),
-    GroupResource("batch", "cronjobs"): (DeclaredRules("spec.schedule", (required,)),),
+    GroupResource("batch", "cronjobs"): (
+        DeclaredRules("spec.schedule", (required,)),
+        *_job_scheduling("spec.jobTemplate.spec"),
+    ),
+    GroupResource("batch", "jobs"): _job_scheduling("spec"),
     GroupResource("certificates.k8s.io", "certificatesigningrequests"): (
         DeclaredRules("status.conditions", (_APPROVAL,)),
     ),
@@ -98,4 +115,9 @@ RULES: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
         DeclaredRules("spec.attacher", (required, format_of(caseless_long_name), at_most_characters(63))),
     ),
     **DEVICE_RULES,
+}
+
+RULES: Mapping[GroupResource, tuple[DeclaredRules, ...]] = {
+    resource: (*POD_RULES.get(resource, ()), *_OF_KINDS.get(resource, ()))
+    for resource in dict.fromkeys((*_OF_KINDS, *POD_RULES))
 }

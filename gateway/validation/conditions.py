@@ -60,6 +60,11 @@ def validate_condition(condition: JsonObject, path: str) -> list[FieldError]:
     return found + validate_reason_and_message(condition, path)
 
 
+def validate_reason(reason: str, path: str) -> list[FieldError]:
+    """The error of the form of a condition's reason."""
+    return [] if _is_reason(reason) else [invalid(path, reason, _REASON)]
+
+
 def validate_reason_and_message(
     condition: JsonObject, path: str, longest_reason: int = MAX_REASON, longest_message: int = MAX_MESSAGE
 ) -> list[FieldError]:
@@ -68,8 +73,7 @@ def validate_reason_and_message(
     if not reason:
         found.append(required(f"{path}.reason"))
     else:
-        if not _is_reason(reason):
-            found.append(invalid(f"{path}.reason", reason, _REASON))
+        found += validate_reason(reason, f"{path}.reason")
         if byte_length(reason) > longest_reason:
             found.append(too_long(f"{path}.reason", longest_reason))
     if byte_length(condition.get("message", "")) > longest_message:

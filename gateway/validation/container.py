@@ -31,6 +31,7 @@ class PodContext:
     restart_policy: str
     host_users: bool
     options: PodOptions
+    system: str | None  # that the pod names
     reads_files: bool = False  # becomes true if a checked container has a fileKeyRef
 
 

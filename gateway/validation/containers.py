@@ -47,7 +47,7 @@ def validate_containers(containers: list[JsonObject], path: str, errors: list[Fi
         names.add(name)
         lifecycle = container.get("lifecycle")
         if lifecycle is not None:
-            validate_lifecycle(lifecycle, f"{at}.lifecycle", errors, pod.grace)
+            validate_lifecycle(lifecycle, f"{at}.lifecycle", errors, pod.grace, pod.system)
         validate_probes(container, at, errors, pod.grace)
         if "restartPolicy" in container or "restartPolicyRules" in container:
             _restart_policy(container, at, errors)
@@ -110,7 +110,7 @@ def validate_init_containers(
                 _init_resize_policy(container, at, errors)
             continue
         if lifecycle is not None:
-            validate_lifecycle(lifecycle, f"{at}.lifecycle", errors, pod.grace)
+            validate_lifecycle(lifecycle, f"{at}.lifecycle", errors, pod.grace, pod.system)
         validate_probes(container, at, errors, pod.grace)
 
 

@@ -46,9 +46,15 @@ def _unmodified(value: Any, old: Any, path: str) -> list[FieldError]:
     return [invalid(path, None, "field cannot be modified once set")] if changed else []
 
 
+def _cleared(value: Any, old: Any, path: str) -> list[FieldError]:
+    gone = value is None and old is not NEW and old is not None
+    return [invalid(path, None, "field cannot be cleared once set")] if gone else []
+
+
 required = Check(_required, ends=True, of_absent=True)
 immutable = Check(_immutable, ends=True, of_absent=True)
 banned = Check(_forbidden, ends=True)
+uncleared = Check(_cleared, ends=True, of_absent=True)
 unmodified = Check(_unmodified, ends=True, instead=IMMUTABLE)
 
 
@@ -58,6 +64,16 @@ def minimum(least: int) -> Check:
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         wrong = isinstance(value, int) and value < least
         return [invalid(path, value, f"must be greater than or equal to {least}")] if wrong else []
+
+    return Check(check)
+
+
+def maximum(most: int) -> Check:
+    """A check that a number is at most `most`."""
+
+    def check(value: Any, old: Any, path: str) -> list[FieldError]:
+        wrong = isinstance(value, int) and value > most
+        return [invalid(path, value, f"must be less than or equal to {most}")] if wrong else []
 
     return Check(check)
 

@@ -8,6 +8,7 @@ from gateway.validation.formats import NOT_NEGATIVE, validate_domain_prefixed_pa
 from gateway.validation.internal_form import internal_json
 from gateway.validation.job_indexes import IndexFormatError, parse_indexes
 from gateway.validation.job_policies import validate_pod_failure_policy
+from gateway.validation.job_scheduling import validate_job_scheduling
 from gateway.validation.names import byte_length
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.pod_template import validate_pod_template
@@ -50,6 +51,7 @@ def validate_job_spec(spec: JsonObject, path: str, errors: list[FieldError], opt
     if "successPolicy" in spec:
         _success_policy(spec, mode, f"{path}.successPolicy", errors)
     _replacement(spec, f"{path}.podReplacementPolicy", errors)
+    errors += validate_job_scheduling(spec, path)
     template = spec.get("template") or {}
     validate_pod_template(template, f"{path}.template", errors, options)
     _restart_policy(spec, template, f"{path}.template.spec.restartPolicy", errors)

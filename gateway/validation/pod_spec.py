@@ -49,7 +49,8 @@ def validate_pod_spec(
         claims = {claim["name"] for claim in wanted if claim.get("name")}
         validate_resource_claims(wanted, meta, f"{path}.resourceClaims", errors)
     restart, host_users = spec.get("restartPolicy", ""), spec.get("hostUsers") is not False
-    pod = PodContext(volumes, claims, grace, restart, host_users, options)
+    system = None if (named := spec.get("os")) is None else named.get("name", "")
+    pod = PodContext(volumes, claims, grace, restart, host_users, options, system)
     containers = spec.get("containers") or []
     validate_containers(containers, f"{path}.containers", errors, pod)
     if init := spec.get("initContainers"):
@@ -172,6 +173,8 @@ def _rest(spec: JsonObject, path: str, errors: list[FieldError], options: PodOpt
     system = spec.get("os")
     if system is not None:
         _operating_system(system, spec, path, errors, options)
+    if "schedulingGroup" in spec:
+        _scheduling_group(spec, f"{path}.schedulingGroup", errors)
 
 
 def _operating_system(
@@ -186,6 +189,17 @@ def _operating_system(
         validate_windows_pod(spec, path, errors, options)
     else:
         errors.append(not_supported(f"{path}.os", name, ("linux", "windows")))
+
+
+def _scheduling_group(spec: JsonObject, path: str, errors: list[FieldError]) -> None:
+    """Only a spec that a server with the gate GenericWorkload has stored has a group."""
+    name = (spec["schedulingGroup"] or {}).get("podGroupName")
+    if name is None:
+        errors.append(invalid(f"{path}.podGroupName", None, "must specify one of: `podGroupName`"))
+    else:
+        errors += validate_dns1123_subdomain(f"{path}.podGroupName", name)
+    if spec.get("evictionResponders"):
+        errors.append(forbidden(path, "may not be set when evictionResponders is set"))
 
 
 def _file_references(spec: JsonObject, path: str, errors: list[FieldError]) -> None:

@@ -25,6 +25,7 @@ from gateway.validation.formats import is_user_id, validate_dns1123_label
 from gateway.validation.names import byte_length, is_dns1123_subdomain, is_qualified_name, range_message
 from gateway.validation.pod_options import containers_of
 from gateway.validation.quantities import nano
+from gateway.validation.volume_health import validate_pod_volume_health
 
 _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 _NOT_NEGATIVE = "must be a non-negative integer"
@@ -58,6 +59,8 @@ def validate_pod_status_update(new: JsonObject, old: JsonObject, errors: list[Fi
     _claims(status.get("resourceClaimStatuses") or (), spec, errors)
     if "extendedResourceClaimStatus" in status:
         _extended_claim(status["extendedResourceClaimStatus"], spec, errors)
+    if health := status.get("volumeHealth"):
+        errors += validate_pod_volume_health(health, spec)
     _addresses("podIPs", status, before, errors)
     if revised:
         _same_address(status.get("podIP", ""), status.get("podIPs") or [], errors)

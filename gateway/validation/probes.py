@@ -7,6 +7,7 @@ from typing import Any
 from gateway.jsontypes import JsonObject
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported, required
 from gateway.validation.formats import NOT_NEGATIVE, is_http_header_name, is_port_name, is_port_number
+from gateway.validation.stop_signal import validate_stop_signal
 
 _MANY = "may not specify more than 1 handler type"
 _HTTP_PROTOCOLS, _GRPC_MODES = ("HTTP1", "HTTP2"), ("Plaintext", "TLS")
@@ -117,9 +118,13 @@ def _succeeding_once(probe: JsonObject, path: str, errors: list[FieldError], gra
         errors.append(invalid(f"{path}.successThreshold", probe.get("successThreshold", 0), "must be 1"))
 
 
-def validate_lifecycle(lifecycle: JsonObject, path: str, errors: list[FieldError], grace: int | None) -> None:
-    """Checks postStart and preStop. stopSignal is not: its feature is off, so only objects that had it keep it."""
+def validate_lifecycle(
+    lifecycle: JsonObject, path: str, errors: list[FieldError], grace: int | None, system: str | None
+) -> None:
+    """Checks postStart, preStop and stopSignal. `system` is the operating system of the pod; None if it names none."""
     for key in ("postStart", "preStop"):
         handler = lifecycle.get(key)
         if handler is not None:
             _handler(handler, f"{path}.{key}", errors, grace, probe=False)
+    if "stopSignal" in lifecycle:
+        errors += validate_stop_signal(lifecycle["stopSignal"], system, f"{path}.stopSignal")

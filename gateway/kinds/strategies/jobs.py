@@ -12,6 +12,7 @@ from gateway.kinds.strategy import Dependents, Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json, internal_json, selector_json
+from gateway.validation.job_scheduling import validate_job_scheduling_update
 from gateway.validation.job_spec import validate_job_spec
 from gateway.validation.job_status import validate_job_status_update
 from gateway.validation.labels import has_invalid_value, selector_matches, validate_label_selector
@@ -143,6 +144,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     _template(spec, old, errors)
     for key in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         _immutable(spec, before, key, errors)
+    errors += validate_job_scheduling_update(spec, before)
     if narrowed:
         _hostname(obj, errors)
     return errors

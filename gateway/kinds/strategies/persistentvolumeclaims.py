@@ -17,6 +17,7 @@ from gateway.validation.labels import validate_label_selector
 from gateway.validation.objectmeta import IMMUTABLE, validate_object_meta
 from gateway.validation.quantities import is_fractional, quantity_of, validate_quantity
 from gateway.validation.resource_names import is_native
+from gateway.validation.volume_health import validate_volume_health
 
 CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 RESIZE_STATUSES = (
@@ -162,6 +163,8 @@ def _validate_status(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     status = obj.get("status") or {}
     for name, value in (status.get("capacity") or {}).items():
         found += _basic(f"status.capacity[{name}]", value)
+    if "healthStatus" in status:
+        found += validate_volume_health(status["healthStatus"] or {}, "status.healthStatus")
     path = "status.allocatedResourceStatuses"
     for name, value in (status.get("allocatedResourceStatuses") or {}).items():
         found += _resource_key(name, path)
