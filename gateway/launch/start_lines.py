@@ -7,6 +7,7 @@ import logging
 from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET, shown, shown_default
+from gateway.settings.runtime_config import UNSERVED_STAGES
 
 logger = logging.getLogger("gateway")
 
@@ -34,6 +35,8 @@ def say_start(settings: Settings) -> None:
     logger.info("starting", extra={**said_of(settings), "on": ", ".join(dict.fromkeys(on)) or "nothing more"})
     if settings.anonymous_auth and not settings.anonymous_users:
         logger.warning("requests without credentials are refused: --authorization-mode has AlwaysAllow")
+    if stages := ", ".join(key for key, on in settings.runtime_config if on and key in UNSERVED_STAGES):
+        logger.warning("--runtime-config: this server has no alpha and beta versions", extra={"given": stages})
     if logger.isEnabledFor(logging.DEBUG):
         given = {flag.name: shown(getattr(settings, flag.setting)) for flag in FLAGS if flag.setting not in SECRET}
         defaults = {flag.name: shown_default(flag) for flag in FLAGS}
