@@ -66,9 +66,12 @@ def serve(
     environment: Mapping[str, str] = MappingProxyType({}),
     etcd: str = "--embedded-etcd",
     python: str = sys.executable,
+    flags: Sequence[str] = (),
 ) -> Server:
-    """Starts a gateway of a tree by a program of `python`, with more in its environment; waits until it is ready."""
-    server = begun(tree, directory, stack, program, environment, etcd, python)
+    """Starts a gateway of a tree by a program of `python`, with more in its environment and more flags; waits until it
+    is ready.
+    """
+    server = begun(tree, directory, stack, program, environment, etcd, python, flags)
     wait_until_ready(server, directory)
     return server
 
@@ -81,6 +84,7 @@ def begun(
     environment: Mapping[str, str] = MappingProxyType({}),
     etcd: str = "--embedded-etcd",
     python: str = sys.executable,
+    flags: Sequence[str] = (),
 ) -> Server:
     """Like `serve`, without waiting."""
     directory.mkdir()
@@ -91,7 +95,7 @@ def begun(
         [
             python, *program, "serve", etcd, f"--secure-port={port}",
             "--bind-address=127.0.0.1", f"--token-auth-file={tokens}", f"--cert-dir={directory / 'certificates'}",
-            "--disable-admission-plugins=ServiceAccount",
+            "--disable-admission-plugins=ServiceAccount", *flags,
         ],
         cwd=tree,
         env={**os.environ, **environment, "PYTHONPATH": str(tree)},

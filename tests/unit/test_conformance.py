@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.upstream.conformance import in_any_second
+from tests.upstream.unhurried import LONG, unhurried
 
 MAIN = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:size": {}}}}
 STATUS = {"manager": "m", "operation": "Update", "fieldsV1": {"f:status": {}}, "subresource": "status"}
@@ -60,3 +63,17 @@ def test_those_of_an_object_that_a_message_shows_may_be_in_another_order_too() -
 )
 def test_what_they_have_is_compared(rows: list[dict[str, Any]]) -> None:
     assert in_any_second(rows, RECORDED) == rows
+
+
+def test_watches_that_wait_for_events_have_more_time(tmp_path: Path) -> None:
+    recorded, kept = tmp_path / "recorded" / "watches", tmp_path / "copies"
+    recorded.mkdir(parents=True)
+    beside, short = {"watch": "GET /a", "background": True, "seconds": 3}, {"watch": "GET /a", "seconds": 1}
+    ended, asked = {"watch": "GET /a", "max": 2}, {"request": "GET /a", "max": 1}
+    scenario = {"steps": [beside, short, ended, asked]}
+    (recorded / "a.yaml").write_text(yaml.safe_dump(scenario))
+    (recorded / "b.yaml").write_text("steps: [{request: GET /a}]  # as it is")
+    unhurried(recorded.parent, kept)
+    found = yaml.safe_load((kept / "watches" / "a.yaml").read_text())
+    assert found["steps"] == [beside | {"seconds": LONG}, short, ended | {"seconds": LONG}, asked]
+    assert (kept / "watches" / "b.yaml").read_text() == "steps: [{request: GET /a}]  # as it is"

@@ -34,13 +34,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apiserver_gateway.testing import ApiServer, Refused, api_server
+from apiserver_gateway.testing import ApiServer, Refused
 from apiserver_gateway.testing.clusters import made as cluster_of
 from apiserver_gateway.testing.requests import answer
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
+from tests.hasty import hasty
 from tests.upstream.in_plane import rewritten
+from tests.upstream.unhurried import unhurried
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "1.36"  # the minor of the folder that has no minor in its name
@@ -57,6 +59,7 @@ FLAGS = (  # the flags of the recorded server
     "--allow-privileged",
     "--authorization-mode=RBAC",
 )
+RECORDED = {"gateway.controllers.namespaces.GRACE": 5.0}  # as kube-controller-manager has it, which was recorded
 # What may differ in wording, by the path of a difference, and why.
 WORDING = (
     re.compile(r"/columnDefinitions/\d+/description$"),  # the published models have a part of these descriptions alone
@@ -169,13 +172,14 @@ def compared(
             asyncio.run(age(other.endpoint))
             overrides = ",".join(f"{each}#{other.endpoint}" for each in apart.split(","))
             flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
-        with api_server(*flags, etcd_servers=etcd.endpoint) as server:
+        with hasty(RECORDED, *flags, etcd_servers=etcd.endpoint) as server:
             until_ready(server)
             asked, scenarios = (server.url, TOKEN), directory / "scenarios"
+            copies = Path(begun.enter_context(tempfile.TemporaryDirectory()))
             if plane:
                 made = cluster_of(server, "plane")
-                copies = Path(begun.enter_context(tempfile.TemporaryDirectory()))
-                asked, scenarios = (made.url, made.token), rewritten(directory, copies, made.token)
+                asked, scenarios = (made.url, made.token), rewritten(directory, copies / "plane", made.token)
+            scenarios = unhurried(scenarios, copies / "unhurried")
             return check(directory, directory / golden, asked, [scenarios / topic for topic in topics], only, jobs)
 
 
