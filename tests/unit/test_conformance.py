@@ -11,6 +11,7 @@ import yaml
 
 from tests.upstream.conformance import in_any_second
 from tests.upstream.unhurried import LONG, unhurried
+from tests.upstream.unreached import MOMENT, shortened
 
 MAIN = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:size": {}}}}
 STATUS = {"manager": "m", "operation": "Update", "fieldsV1": {"f:status": {}}, "subresource": "status"}
@@ -77,3 +78,26 @@ def test_watches_that_wait_for_events_have_more_time(tmp_path: Path) -> None:
     found = yaml.safe_load((kept / "watches" / "a.yaml").read_text())
     assert found["steps"] == [beside | {"seconds": LONG}, short, ended | {"seconds": LONG}, asked]
     assert (kept / "watches" / "b.yaml").read_text() == "steps: [{request: GET /a}]  # as it is"
+
+
+def test_steps_that_were_recorded_without_what_they_wait_for_wait_a_moment(tmp_path: Path) -> None:
+    steps = [
+        {"do": "came", "until": 404},
+        {"do": "never", "until": 403},
+        {"do": "long", "until": 403, "within": 30},
+        {"do": "value", "until": {"/status": "ok"}},
+        {"do": "plain"},
+    ]
+    recorded = {"came": {"status": 404}, "value": {"status": 200}, "plain": {"status": 200}}
+    recorded |= {each: {"status": 201} for each in ("never", "long")}
+    for name, text in (
+        ("scenarios/a/b.yaml", yaml.safe_dump({"steps": steps})),
+        ("scenarios/a/other.yaml", "steps: [] # as it is"),
+        ("golden/a/b.json", json.dumps(recorded)),
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    made = shortened(tmp_path / "scenarios", tmp_path / "golden", tmp_path / "made")
+    found = yaml.safe_load((made / "a/b.yaml").read_text(encoding="utf-8"))["steps"]
+    assert [each.get("within") for each in found] == [None, MOMENT, MOMENT, None, None]
+    assert (made / "a/other.yaml").read_text(encoding="utf-8") == "steps: [] # as it is"

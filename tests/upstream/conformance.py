@@ -6,10 +6,10 @@
 DIR holds conformance.py, scenarios/, golden/ and tokens.csv. NAME is a folder of recordings: golden has those of
 Kubernetes 1.36, golden-1.35 those of 1.35. Without it they are those of the default minor, and the servers are started
 without --kubernetes-version; else they serve the minor of the recordings. Topics that were recorded with the same
-controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the steps that are
-known to differ, with the reason; without --expected it is the list of the minor in .ci/. What was found is written to
---report, of which tests/upstream/compatibility.py makes a page. With --control-plane, the scenarios are sent to a
-control plane of each server, and one more list says what differs there.
+controllers share a server. Wording is compared too, but for what WORDING names. FILE lists the
+steps that are known to differ, with the reason; without --expected it is the list of the minor in .ci/. What was found
+is written to --report, of which tests/upstream/compatibility.py makes a page. With --control-plane, the scenarios are
+sent to a control plane of each server, and one more list says what differs there.
 
 Scenarios whose hosts need an address that is not loopback run in a network namespace made for them, which takes root
 and the commands unshare and ip; without those they are left out, and that is said.
@@ -18,7 +18,6 @@ and the commands unshare and ip; without those they are left out, and that is sa
 from __future__ import annotations
 
 import argparse
-import asyncio
 import copy
 import json
 import os
@@ -28,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,19 +37,16 @@ from apiserver_gateway.testing import ApiServer, Refused
 from apiserver_gateway.testing.clusters import made as cluster_of
 from apiserver_gateway.testing.requests import answer
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
-from storage.embedded import EmbeddedEtcd
-from storage.etcd import EtcdClient, EtcdSettings
 from tests.hasty import hasty
+from tests.upstream.aged import aged
 from tests.upstream.in_plane import rewritten
 from tests.upstream.unhurried import unhurried
+from tests.upstream.unreached import shortened
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "1.36"  # the minor of the folder that has no minor in its name
 TOKEN = "tok"
 PATIENCE = 120.0  # seconds until a server is ready, on a busy machine too
-# Revisions before a run. In messages the runner takes each number that equals a resourceVersion for one. A server that
-# begins at 200 has the numbers of HTTP, sizes and hexadecimal bytes. No recording has a number of 21 000 to 27 000.
-AGE, AT_ONCE = 21_000, 60
 ADDRESS = "10.77.0.1"  # of a host in the network namespace of the run
 FLAGS = (  # the flags of the recorded server
     "--disable-admission-plugins=ServiceAccount",
@@ -126,14 +122,10 @@ def main(words: Sequence[str]) -> int:
         parser.error(f"there are no topics {', '.join(sorted(strange))}")
     if can_enter_namespace() and "CONFORMANCE_HOST_IP" not in os.environ:
         return in_namespace(words)
-    report: Report = {}
     expected = read_expected(options.expected or expected_of(minor_of(options.golden)))
     if options.control_plane:
         expected = together(expected, read_expected(IN_PLANE))
-    for group in GROUPS:
-        if wanted := [topic for topic in group.topics if topic in topics]:
-            given = options.directory, options.golden, group, wanted, options.apart, options.control_plane
-            report |= compared(*given, options.only, options.jobs)
+    report = in_groups(options, topics)
     if options.report:
         options.report.write_text(json.dumps(report))
     return verdict(report, expected, topics if not options.only else set())
@@ -155,32 +147,47 @@ def in_namespace(words: Sequence[str]) -> int:
     return subprocess.run(command if probed.returncode == 0 else command[6:], env=where).returncode
 
 
-def compared(
-    directory: Path, golden: str, group: Group, topics: list[str], apart: str, plane: bool, only: str, jobs: int
-) -> Report:
+def in_groups(options: argparse.Namespace, topics: set[str]) -> Report:
+    """Compares the topics of one group after the other. Returns the differences by scenario."""
+    report: Report = {}
+    for group in GROUPS:
+        if not (wanted := [topic for topic in group.topics if topic in topics]):
+            continue
+        with ExitStack() as begun:
+            flags, etcd = [*flags_of(options, group)], aged(begun)
+            if options.apart:
+                other = aged(begun)
+                overrides = ",".join(f"{each}#{other}" for each in options.apart.split(","))
+                flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
+            report |= compared(options, flags, etcd, wanted)
+    return report
+
+
+def flags_of(options: argparse.Namespace, group: Group) -> Iterator[str]:
+    """The flags of the server of a group."""
+    yield from FLAGS
+    yield f"--controllers={','.join((*_ALWAYS, *group.controllers))}"
+    yield f"--token-auth-file={options.directory / 'tokens.csv'}"
+    if options.control_plane:
+        yield from _OF_PLANES
+    minor = minor_of(options.golden)
+    if minor in GIT_VERSIONS and minor != DEFAULT:
+        yield f"--kubernetes-version={minor}"
+
+
+def compared(options: argparse.Namespace, flags: list[str], etcd: str, topics: list[str]) -> Report:
     """Compares topics on a new server, or on a control plane of it. Returns the differences by scenario."""
-    controllers = ",".join((*_ALWAYS, *group.controllers))
-    tokens = f"--token-auth-file={directory / 'tokens.csv'}"
-    minor = minor_of(golden)
-    flags = [*FLAGS, f"--controllers={controllers}", tokens, *(_OF_PLANES if plane else ())]
-    flags += [f"--kubernetes-version={minor}"] if minor in GIT_VERSIONS and minor != DEFAULT else []
-    with ExitStack() as begun:
-        etcd = begun.enter_context(EmbeddedEtcd())
-        asyncio.run(age(etcd.endpoint))
-        if apart:
-            other = begun.enter_context(EmbeddedEtcd())
-            asyncio.run(age(other.endpoint))
-            overrides = ",".join(f"{each}#{other.endpoint}" for each in apart.split(","))
-            flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
-        with hasty(RECORDED, *flags, etcd_servers=etcd.endpoint) as server:
-            until_ready(server)
-            asked, scenarios = (server.url, TOKEN), directory / "scenarios"
-            copies = Path(begun.enter_context(tempfile.TemporaryDirectory()))
-            if plane:
-                made = cluster_of(server, "plane")
-                asked, scenarios = (made.url, made.token), rewritten(directory, copies / "plane", made.token)
-            scenarios = unhurried(scenarios, copies / "unhurried")
-            return check(directory, directory / golden, asked, [scenarios / topic for topic in topics], only, jobs)
+    golden = options.directory / options.golden
+    with tempfile.TemporaryDirectory() as kept, hasty(RECORDED, *flags, etcd_servers=etcd) as server:
+        until_ready(server)
+        copies, asked, scenarios = Path(kept), (server.url, TOKEN), options.directory / "scenarios"
+        if options.control_plane:
+            made = cluster_of(server, "plane")
+            asked, scenarios = (made.url, made.token), rewritten(options.directory, copies / "plane", made.token)
+        scenarios = shortened(unhurried(scenarios, copies / "unhurried"), golden, copies / "shortened")
+        return check(
+            options.directory, golden, asked, [scenarios / each for each in topics], options.only, options.jobs
+        )
 
 
 def until_ready(server: ApiServer) -> None:
@@ -233,18 +240,6 @@ def together(expected: dict[str, Exemption], more: dict[str, Exemption]) -> dict
         before = found.get(name, Exemption(frozenset(), ""))
         found[name] = Exemption(before.steps | each.steps, each.reason)
     return found
-
-
-async def age(endpoint: str) -> None:
-    """Makes AGE revisions in etcd and compacts them: scenarios expect that revision 1 is gone."""
-
-    async def puts() -> None:
-        for _ in range(AGE // AT_ONCE):
-            await client.put(b"/past", b"")
-
-    async with EtcdClient(EtcdSettings((endpoint,), timeout=60)) as client:
-        await asyncio.gather(*(puts() for _ in range(AT_ONCE)))
-        await client.compact(await client.revision())
 
 
 def check(directory: Path, golden: Path, asked: tuple[str, str], paths: list[Path], only: str, jobs: int) -> Report:
