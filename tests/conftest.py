@@ -1,7 +1,7 @@
 """An etcd for the tests: one that all tests of the session share, or one for a single test to kill, pause and compact.
 
 Property tests try the same examples in each run. With HYPOTHESIS_PROFILE=search they look for new ones, longer. With
-`once` they simplify no example that fails.
+`once` they simplify no example that fails. With `few` they try a fifth, for tests that also run elsewhere with all.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ follow_servers()
 _PATIENT = [HealthCheck.too_slow]  # it measures wall time, so that a busy machine would fail a test
 settings.register_profile("gate", derandomize=True, deadline=None, suppress_health_check=_PATIENT)
 settings.register_profile("once", settings.get_profile("gate"), phases=[Phase.explicit, Phase.generate])
+settings.register_profile("few", settings.get_profile("gate"), max_examples=20)
 settings.register_profile("search", max_examples=2000, deadline=None, suppress_health_check=_PATIENT)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
