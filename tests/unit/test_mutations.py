@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from tests.upstream.mutate import FIRST as FIRST_BATCH
+from tests.upstream.mutate import THEN, in_batches
 from tests.upstream.mutations import FIRST, mutated, mutations, observed
-from tests.upstream.noticing import Noticing
+from tests.upstream.noticing import Noticing, named
 from tests.upstream.reached import IMPORTED
 
 ROOT = Path(__file__).parents[2]
@@ -57,3 +59,17 @@ def test_the_likeliest_tests_run_first() -> None:
     assert Noticing({7: set(seconds)}, seconds).tests(7, rule) == ([own, room, other, part], [far])
     assert Noticing({7: {IMPORTED}}, seconds).tests(7, rule) == ([own, room, other, part], [far])
     assert Noticing({}, seconds).tests(7, rule) == ([], [])
+
+
+def test_unit_tests_of_a_module_are_found_by_name_and_import() -> None:
+    rule = next(each for each in mutations(ROOT, "gateway/quotas/groups.py"))
+    first, room = named(ROOT, rule)
+    assert first[0] == "tests/unit/quotas/test_groups.py"
+    assert all("gateway.quotas.groups" in (ROOT / file).read_text(encoding="utf-8") for file in first)
+    assert "tests/unit/quotas/test_marks.py" in room and not set(first) & set(room)
+
+
+def test_the_first_batch_is_small() -> None:
+    tests = [f"t{number}" for number in range(FIRST_BATCH + THEN + 1)]
+    assert [len(each) for each in in_batches(tests)] == [FIRST_BATCH, THEN, 1]
+    assert in_batches(tests[:3]) == [tests[:3]] and in_batches([]) == []

@@ -1,6 +1,7 @@
 """Breaks rules of the server at random, one at a time, and counts which of them the tests notice.
 
-    python -m tests.upstream mutate --count 40 --seed 1 [--seed 2 ...] [--require 36] [--patience 600] [--near]
+    python -m tests.upstream mutate --count 40 --seed 1 [--seed 2 ...] [--from 20] [--require 36] [--patience 600]
+        [--near | --named]
 
 A rule is a comparison, which is turned round (`<` becomes `>=`, `in` becomes `not in`), or a condition of an `and` or
 `or`, which is dropped. Rules are drawn in turn from validation, admission, quotas, storage and access. First the short
@@ -9,7 +10,9 @@ Then each rule is broken in the copy, and its tests run, the likeliest first, un
 the change too does not count. Exit 1 where --require is not reached.
 
 What is not noticed is printed: a test for it is missing, or the rule decides nothing (an optimization, a message).
---near leaves out the tests that are far (tests/upstream/noticing.py), and the line says so.
+--near leaves out the tests that are far (tests/upstream/noticing.py), and does not run them to look. --named runs no
+test to look: it takes the unit tests that mirror or import the module, and then those of its room. What it counts is a
+lower bound, in a tenth of the time. --from 20 begins with the 21st rule, for a run in parts.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tests.upstream.mutations import Mutation, mutated, mutations
-from tests.upstream.noticing import Noticing, watched
+from tests.upstream.noticing import Noticing, named, watched
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("gateway/validation", "gateway/admission", "gateway/quotas", "storage", "gateway/access")
@@ -45,36 +48,58 @@ def main(given: Sequence[str]) -> int:
     parser.add_argument("--require", type=int, help="how many must be noticed; nine of ten by default")
     parser.add_argument("--patience", type=float, default=600.0, help="seconds for the tests of one broken rule")
     parser.add_argument("--near", action="store_true", help="leave out the tests that are far")
+    parser.add_argument(
+        "--named", action="store_true", help="run the unit tests of the module, by their names and imports"
+    )
+    parser.add_argument("--from", type=int, default=0, dest="first", help="how many rules of each seed to leave out")
     parser.add_argument("--workers", type=int, default=2, help="of the run that looks which test evaluates which rule")
     parser.add_argument("--list", action="store_true", help="only print which rules are broken")
     options = parser.parse_args(given)
     seeds = options.seed or [0]
-    chosen = [each for seed in seeds for each in drawn(options.count, seed)]
+    chosen = [each for seed in seeds for each in drawn(options.count, seed)[options.first :]]
+    count = options.count - options.first
     if options.list:
         print("\n".join(map(str, chosen)))
         return 0
-    least = options.require or -(-options.count * 9 // 10)
+    least = options.require or -(-count * 9 // 10)
     with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
         tree = copied(Path(directory))
-        noticing, found = watched(tree, chosen, options.workers), [0] * len(seeds)
+        noticing = None if options.named else watched(tree, chosen, options.workers, only_near=options.near)
+        found = [0] * len(seeds)
         for number, each in enumerate(chosen):
             began = time.monotonic()
-            by, why = noticed(tree, each, chosen_tests(noticing, number, each, options.near), options.patience)
+            tests = chosen_tests(noticing, number, each, options.near) if noticing else named_tests(tree, each)
+            by, why = noticed(tree, each, *tests, options.patience)
             print(f"{number + 1:3} {by or why:<60} {each} ({time.monotonic() - began:.0f} s)", flush=True)
-            found[number // options.count] += bool(by)
-    for seed, count in zip(seeds, found, strict=True):
-        print(f"seed {seed}: {count} of {options.count} broken rules were noticed, {least} are asked for")
+            found[number // count] += bool(by)
+    for seed, these in zip(seeds, found, strict=True):
+        print(f"seed {seed}: {these} of {count} broken rules were noticed, {least} are asked for")
     return 0 if min(found) >= least else 1
 
 
-def chosen_tests(noticing: Noticing, number: int, rule: Mutation, only_near: bool) -> tuple[list[str], str]:
+Batches = list[list[str]]  # of tests, for one run of pytest each
+
+
+def chosen_tests(noticing: Noticing, number: int, rule: Mutation, only_near: bool) -> tuple[Batches, str]:
     """The tests that run for a rule, and what is said if all pass."""
     near, far = noticing.tests(number, rule)
     if not near and not far:
-        return [], "NOT NOTICED: no test evaluates it"
-    if only_near and far:
-        return near, f"NOT NOTICED by {len(near)} near tests of {len(near) + len(far)}"
-    return near + far, f"NOT NOTICED by all of {len(near) + len(far)} tests that evaluate it"
+        return [], f"NOT NOTICED: no {'near ' * only_near}test evaluates it"
+    if only_near:
+        return in_batches(near), f"NOT NOTICED by all of {len(near)} near tests that evaluate it"
+    return in_batches(near + far), f"NOT NOTICED by all of {len(near) + len(far)} tests that evaluate it"
+
+
+def named_tests(tree: Path, rule: Mutation) -> tuple[Batches, str]:
+    """The same, of the files that are about the rule's module."""
+    batches = named(tree, rule)
+    return batches, f"NOT NOTICED by {sum(map(len, batches))} files of unit tests"
+
+
+def in_batches(tests: list[str]) -> Batches:
+    """A few tests that are likely to notice the rule, then many at a time."""
+    edges = [0, *range(FIRST, len(tests), THEN), len(tests)]
+    return [tests[start:end] for start, end in pairwise(edges) if end > start]
 
 
 def drawn(count: int, seed: int) -> list[Mutation]:
@@ -100,22 +125,22 @@ def copied(directory: Path) -> Path:
     return tree
 
 
-def noticed(tree: Path, mutation: Mutation, asked: tuple[list[str], str], patience: float) -> tuple[str, str]:
+def noticed(tree: Path, mutation: Mutation, batches: Batches, why: str, patience: float) -> tuple[str, str]:
     """The test that fails with the broken rule, and passes without it; or "" and why there is none."""
     file, until = tree / mutation.file, time.monotonic() + patience
-    source, (tests, why) = file.read_text(encoding="utf-8"), asked
-    edges = [0, *range(FIRST, len(tests), THEN), len(tests)]
-    for start, end in pairwise(edges if len(tests) > FIRST else [0, len(tests)]):
+    source, done = file.read_text(encoding="utf-8"), 0
+    for batch in batches:
         try:
             file.write_text(mutated(source, mutation), encoding="utf-8")
-            by = failing(tree, tests[start:end], until - time.monotonic()) if end > start else ""
+            by = failing(tree, batch, until - time.monotonic())
         except subprocess.TimeoutExpired:
-            return "", f"NOT NOTICED IN TIME, by {start} of {len(tests)} tests"
+            return "", f"NOT NOTICED IN TIME, by {done} of {sum(map(len, batches))}"
         finally:
             file.write_text(source, encoding="utf-8")
         if by:
             anyway = failing(tree, [by.partition(" ")[2]], math.inf).startswith(("FAILED ", "ERROR "))
             return ("", f"NOT NOTICED, and without it too {by}") if anyway else (by, "")
+        done += len(batch)
     return "", why
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -45,14 +46,41 @@ class Noticing:
         return near, unit[MOST:] + [each for each in servers if each not in set(of_part)]
 
     def _place(self, rule: Mutation, test: str) -> tuple[int, float, str]:
-        file, room = test.partition("::")[0], f"{UNIT}{rule.file.removeprefix('gateway/').partition('/')[0]}/"
+        file, room = test.partition("::")[0], _room(rule)
         mirrors = file.startswith(room) and file.endswith(f"/test_{Path(rule.file).stem}.py")
         return 0 if mirrors else 1 if file.startswith(room) else 2, self._seconds.get(test, 0.0), test
 
 
-def watched(tree: Path, rules: Sequence[Mutation], workers: int) -> Noticing:
-    """Runs the short tests on a copy of the tree, in which each rule says when it is evaluated. What fails does not
-    count: some tests look at the source, or at the time.
+def named(tree: Path, rule: Mutation) -> list[list[str]]:
+    """The files of unit tests that are about a rule's module, by their names and imports; the likeliest come first.
+
+    First those that mirror the module or import it, then the others of its room. No test runs to find them, so some
+    that would notice the rule are missing.
+    """
+    module = rule.file.removesuffix(".py").replace("/", ".")
+    package, _, stem = module.rpartition(".")
+    imports = re.compile(rf"\b{re.escape(module)}\b|from {re.escape(package)} import [^\n]*\b{stem}\b")
+    mirrors, importing, room = list[str](), list[str](), list[str]()
+    for path in sorted((tree / UNIT).rglob("test_*.py")):
+        file = path.relative_to(tree).as_posix()
+        if path.name == f"test_{stem}.py" and file.startswith(_room(rule)):
+            mirrors.append(file)
+        elif imports.search(path.read_text(encoding="utf-8")):
+            importing.append(file)
+        elif file.startswith(_room(rule)):
+            room.append(file)
+    own = f"{UNIT}{rule.file.removeprefix('gateway/').rpartition('/')[0]}/"
+    room.sort(key=lambda file: not file.startswith(own))
+    return [each for each in ([*mirrors, *importing], room) if each]
+
+
+def _room(rule: Mutation) -> str:
+    return f"{UNIT}{rule.file.removeprefix('gateway/').partition('/')[0]}/"
+
+
+def watched(tree: Path, rules: Sequence[Mutation], workers: int, *, only_near: bool = False) -> Noticing:
+    """Runs the short tests, or only those that may be near, on a copy of the tree, in which each rule says when it is
+    evaluated. What fails does not count: some tests look at the source, or at the time.
     """
     record = tree.parent / "reached"
     record.touch()
@@ -64,6 +92,8 @@ def watched(tree: Path, rules: Sequence[Mutation], workers: int) -> Noticing:
     spread = ["-n", f"{workers}", "--dist", "loadfile", "--no-loadscope-reorder"]
     environment = os.environ | {"PYTHONPATH": str(tree), "APISERVER_GATEWAY_REACHED": str(record)}
     command = [sys.executable, "-m", "pytest", *words, *spread]
+    if only_near:
+        command += [UNIT, *sorted({each for rule in rules for each in _folders(rule)})]
     subprocess.run(command, cwd=tree, env=environment | {"HYPOTHESIS_PROFILE": "once"}, check=False)
     for file, source in sources.items():
         (tree / file).write_text(source, encoding="utf-8")

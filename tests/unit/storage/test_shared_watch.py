@@ -67,3 +67,14 @@ async def test_what_came_before_the_end_is_handed_out_before_it(feeder: tuple[so
     assert [(await anext(watch)).revision for _ in range(2)] == [1, 2]
     with pytest.raises(FeederLost, match="gone"):
         await anext(watch)
+
+
+async def test_what_the_cache_has_is_left_out_but_progress_is_told(feeder: tuple[socket.socket, SharedWatch]) -> None:
+    """The process has put its own writes into the cache. A reader may wait for progress without any change."""
+    here, watch = feeder
+    watch._cache.reached = 5
+    for revision, changes in ((4, 2), (5, 0), (5, 1), (6, 1)):
+        send(here, revision, changes)
+    async with asyncio.timeout(60):
+        found = [await anext(watch) for _ in range(2)]
+    assert [(each.revision, len(each.events)) for each in found] == [(5, 0), (6, 1)]
