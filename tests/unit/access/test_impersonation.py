@@ -177,3 +177,37 @@ def test_keys_that_a_mode_allows_have_a_domain_and_are_lowercase(
 ) -> None:
     found = _extra_problem(key, values)
     assert found.startswith(f"impersonating {problem} in extra is not allowed") if problem else not found
+
+
+ON, JOE = "impersonate-on:user-info:list secrets", "impersonate:user-info users joe"
+ALL_GROUPS, ALL_EXTRA = "impersonate:user-info groups *", "impersonate:user-info userextras/* *"
+
+
+def extra(keys: int, values: int) -> list[tuple[bytes, bytes]]:
+    names = (f"impersonate-extra-e.com%2fk{key}".encode() for key in range(keys))
+    return [(name, f"v{value}".encode()) for name in names for value in range(values)]
+
+
+@pytest.mark.parametrize(
+    ("given", "all_", "asked_at_once"),
+    [
+        ([(b"impersonate-group", f"g{number}".encode()) for number in range(3)], ALL_GROUPS, False),
+        ([(b"impersonate-group", f"g{number}".encode()) for number in range(4)], ALL_GROUPS, True),
+        (extra(3, 1), ALL_EXTRA, False),
+        (extra(1, 3), ALL_EXTRA, False),
+        (extra(4, 1), ALL_EXTRA, True),
+        (extra(1, 4), ALL_EXTRA, True),
+    ],
+)
+async def test_the_right_to_all_is_asked_for_first_if_there_are_many(
+    given: list[tuple[bytes, bytes]], all_: str, asked_at_once: bool
+) -> None:
+    asked = Asked("everything")
+    await become(asked, *headers(user="joe"), *given)
+    assert (all_ in asked.questions) is asked_at_once
+    assert len([each for each in asked.questions if each not in (ON, JOE)]) == (1 if asked_at_once else 3)
+    if asked_at_once:  # without that right, each of them is asked for
+        each = Asked(ON, JOE)
+        with pytest.raises(StatusError):
+            await become(each, *headers(user="joe"), *given)
+        assert len([one for one in each.questions if one.startswith("impersonate:user-info") and one != JOE]) >= 2
