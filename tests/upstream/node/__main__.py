@@ -84,10 +84,11 @@ def _speed(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.upstream node speed")
     parser.add_argument("--pods", type=int, default=200, help="pods of the Deployment (200)")
     parser.add_argument("--rounds", type=int, default=3, help="how often (3)")
+    parser.add_argument("--keep", action="store_true", help="store medians for the page of measurements")
     given = parser.parse_args(words)
     try:
         want(control_plane.missing())
-        return speed.run(given.pods, given.rounds)
+        return speed.run(given.pods, given.rounds, is_kept=given.keep)
     except NoNodes as error:
         print(f"SKIPPED: no speed of real nodes: {error}", flush=True)
         return 0

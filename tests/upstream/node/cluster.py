@@ -47,10 +47,10 @@ class Cluster:
         entered = ["nsenter", f"--target={self.nodes[node] if node else self.init}", "--mount", network, "--pid"]
         return [*entered, *(["--uts", "--ipc"] if node else []), "--", *words]
 
-    def run(self, *words: str, node: str = "", given: str = "", seconds: float = PATIENCE) -> str:
+    def run(self, *words: str, node: str = "", network_of: str = "", given: str = "", seconds: float = PATIENCE) -> str:
         """Runs a command. Returns its output. Raises AssertionError if it fails."""
         done = subprocess.run(
-            self.inside(words, node),
+            self.inside(words, node, network_of),
             input=given,
             capture_output=True,
             text=True,

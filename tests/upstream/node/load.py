@@ -1,6 +1,7 @@
-"""A program that asks a server steadily, each time over a new connection. Its arguments: URL, CA, token, rate.
+"""A program that asks a server steadily, each time over a new connection. Its arguments: URL, CA, token, rate, prefix.
 
-Ends when standard input ends. Then it prints how many requests were answered, and a line for each that failed.
+It reads one ConfigMap; with a prefix it makes ConfigMaps whose names begin with that. It ends when standard input ends.
+Then it prints which requests were answered, and a line for each that failed.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ from concurrent.futures import ThreadPoolExecutor
 _PATIENCE = 60.0  # seconds for an answer, on a busy machine
 
 
-def main(url: str, authority: str, token: str, rate: float) -> None:
-    """Prints a JSON object: how many were answered, and the failures."""
+def main(url: str, authority: str, token: str, rate: float, prefix: str) -> None:
+    """Prints a JSON object: the numbers of the answered requests, and the failures.
+
+    A write with the number 7 makes the ConfigMap PREFIX-7.
+    """
     context = ssl.create_default_context(cafile=authority)
     context.check_hostname = False
-    headers = {"Authorization": f"Bearer {token}"}
-    done, failed, ended = [0], list[str](), threading.Event()
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    answered, failed, ended = list[int](), list[str](), threading.Event()
+    path = f"{url}/api/v1/namespaces/default/configmaps"
 
     def ask(number: int) -> None:
-        request = urllib.request.Request(f"{url}/api/v1/namespaces/default/configmaps/asked", headers=headers)
+        body = json.dumps({"metadata": {"name": f"{prefix}-{number}"}}).encode() if prefix else None
+        request = urllib.request.Request(path if prefix else f"{path}/asked", body, headers)
         began_at = time.monotonic()
         try:
             with urllib.request.urlopen(request, timeout=_PATIENCE, context=context) as answer:
@@ -35,7 +41,7 @@ def main(url: str, authority: str, token: str, rate: float) -> None:
         except (OSError, ValueError) as error:
             failed.append(f"{_times(number / rate, began_at)}: {error!r}")
         else:
-            done[0] += 1
+            answered.append(number)
 
     threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
     with ThreadPoolExecutor(100) as pool:
@@ -44,7 +50,7 @@ def main(url: str, authority: str, token: str, rate: float) -> None:
             pool.submit(ask, number)
             number += 1
             time.sleep(max(0.0, began + number / rate - time.monotonic()))
-    print(json.dumps({"answered": done[0], "failed": failed, "seconds": round(time.monotonic() - began, 1)}))
+    print(json.dumps({"answered": answered, "failed": failed}))
 
 
 def _times(sent: float, began: float) -> str:
@@ -53,4 +59,4 @@ def _times(sent: float, began: float) -> str:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], float(sys.argv[4]))
+    main(*sys.argv[1:4], float(sys.argv[4]), sys.argv[5])

@@ -1,34 +1,43 @@
 """How fast a Deployment's pods become Running on two nodes: on this server, and on a kube-apiserver after it.
 
-For each: seconds until all are Running, the time from a pod's creation until a watch shows it Running (p50, p99), the
-CPU of the API server, and how long its requests took. Compare the ratios: both share the machine with their nodes.
+For each: the CPU of the API server while the cluster rests; then seconds until all are Running, the time from a pod's
+creation until a watch shows it Running (p50, p99), the CPU of the API server, and how long its requests took. Compare
+the ratios: both share the machine with their nodes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import statistics
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from tests.benchmarks.kept import Row, keep
 from tests.upstream.node.cluster import Cluster, cluster
 from tests.upstream.node.images import PAUSE
 from tests.upstream.node.joining import join
 
 MINUTES = 10
+SECONDS_OF_REST = 30
 _BUCKET = re.compile(r'apiserver_request_duration_seconds_bucket\{(.*),le="([^"]+)"\} (\S+)')
 
 
 @dataclass(frozen=True)
 class Speed:
-    """What one server took. Latencies are in seconds; those of requests are upper bounds of buckets."""
+    """What one server took. Latencies are in seconds; those of requests are upper bounds of buckets.
 
+    `idle` is the part of a core while nothing happens.
+    """
+
+    idle: float
     all_running: float
     start_p50: float
     start_p99: float
@@ -38,16 +47,44 @@ class Speed:
     request_p99: float
 
 
-def run(pods: int, rounds: int) -> int:
-    """Measures and prints. Returns the exit status. Raises NoNodes and AssertionError."""
+# How the page of measurements names these, with a factor and a unit.
+_CASES = {
+    "idle": ("CPU of the API server while nothing happens", 100, "% of a core"),
+    "all_running": ("until all are Running", 1, "s"),
+    "start_p50": ("a pod from its creation until Running, p50", 1, "s"),
+    "start_p99": ("a pod from its creation until Running, p99", 1, "s"),
+    "cpu": ("CPU of the API server until all are Running", 1, "s"),
+    "memory": ("memory of the API server, peak", 1, "MiB"),
+    "request_p50": ("requests, p50 below", 1000, "ms"),
+    "request_p99": ("requests, p99 below", 1000, "ms"),
+}
+
+
+def run(pods: int, rounds: int, *, is_kept: bool = False) -> int:
+    """Measures and prints. `is_kept` stores medians for the page of measurements.
+
+    Returns the exit status. Raises NoNodes and AssertionError.
+    """
+    found, loads = list[tuple[Speed, Speed]](), list[float]()
     for number in range(rounds):
-        ours, real = measured(pods, is_real=False), measured(pods, is_real=True)
-        print(f"round {number + 1}: {pods} pods, at a load of {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores")
+        found.append((measured(pods, is_real=False), measured(pods, is_real=True)))
+        loads.append(os.getloadavg()[0])
+        print(f"round {number + 1}: {pods} pods, at a load of {loads[-1]:.0f} on {os.cpu_count()} cores")
         print(f"{'':12} {'gateway':>10} {'kube-apiserver':>15} {'ratio':>7}")
-        for name in Speed.__dataclass_fields__:
-            here, there = getattr(ours, name), getattr(real, name)
+        for name in _CASES:
+            here, there = (getattr(each, name) for each in found[-1])
             print(f"{name:12} {here:10.3f} {there:15.3f} {here / there if there else 0:7.2f}", flush=True)
+    if is_kept:
+        said = f"medians of {rounds} rounds, load {min(loads):.0f} to {max(loads):.0f}"
+        keep(rows(pods, found), f"`python -m tests.upstream node speed --pods {pods}`, {said}")
     return 0
+
+
+def rows(pods: int, rounds: Sequence[tuple[Speed, Speed]]) -> Iterator[Row]:
+    """The medians of rounds, each of this server and a kube-apiserver."""
+    for name, (case, factor, unit) in _CASES.items():
+        ours, real = (statistics.median(getattr(each[side], name) * factor for each in rounds) for side in (0, 1))
+        yield Row(f"{pods} pods of one Deployment on two nodes", case, ours, unit, "kube-apiserver", real)
 
 
 def measured(pods: int, *, is_real: bool) -> Speed:
@@ -55,6 +92,7 @@ def measured(pods: int, *, is_real: bool) -> Speed:
     with cluster(is_real=is_real) as made:
         for name in ("n1", "n2"):
             join(made, name)
+        idle = _idle(made)
         before, requests, began = made.use(), _requests(made), time.monotonic()
         made.kubectl("create", "-f", "-", given=json.dumps(_deployment(pods)))
         starts = sorted(_starts(made, pods))
@@ -62,6 +100,7 @@ def measured(pods: int, *, is_real: bool) -> Speed:
         answered = _requests(made)
         answered.subtract(requests)
     return Speed(
+        idle,
         took,
         starts[len(starts) // 2],
         starts[int(len(starts) * 0.99)],
@@ -70,6 +109,14 @@ def measured(pods: int, *, is_real: bool) -> Speed:
         _quantile(answered, 0.5),
         _quantile(answered, 0.99),
     )
+
+
+def _idle(made: Cluster) -> float:
+    """The part of a core that the API server uses in half a minute, for the requests of nodes and controllers alone."""
+    began, used = time.monotonic(), made.use().cpu
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        made.processes["apiserver"].wait(SECONDS_OF_REST)
+    return (made.use().cpu - used) / (time.monotonic() - began)
 
 
 def _deployment(pods: int) -> dict[str, Any]:

@@ -7,14 +7,17 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from tests.clients.binaries import binary
 from tests.engine import tools
+from tests.integration.testing.pages import blocks
 from tests.upstream.node import component_images, gateway_image, programs
 from tests.upstream.node.cluster import Cluster, cluster
 from tests.upstream.node.component_images import ETCD as ETCD_IMAGE
@@ -23,9 +26,11 @@ from tests.upstream.node.conftest import MARK
 from tests.upstream.node.joining import join
 from tests.upstream.node.services import add_services, serve_images
 
+PAGE = programs.ROOT / "docs" / "how-to" / "chart.md"
 CHART = str(programs.ROOT / "deploy" / "helm" / "apiserver-gateway")
 SPACE, NAME = "control-plane", "api-apiserver-gateway"
 ETCD = f"{NAME}-etcd"
+GATEWAYS = "app.kubernetes.io/instance=api, app.kubernetes.io/component=gateway"
 VALUES = {
     "image.repository": gateway_image.NAME,
     "image.tag": "one",
@@ -60,12 +65,8 @@ def nodes() -> Iterator[Cluster]:
 
 
 def test_it_is_installed_and_answers(nodes: Cluster) -> None:
-    _helm(nodes, "install", "api", CHART, *_set(VALUES))
-    _rolled_out(nodes)
-    config = _secret(nodes, f"{NAME}-kubeconfig")["kubeconfig"]
-    (nodes.directory / "api.kubeconfig").write_bytes(config)
+    _installed(nodes, VALUES)
     assert "namespace/default" in _ask(nodes, "get", "namespaces", "-o", "name")
-    _ask(nodes, "create", "configmap", "asked", "--from-literal=a=b")
 
 
 def test_it_answers_through_a_forwarded_port(nodes: Cluster) -> None:
@@ -75,12 +76,17 @@ def test_it_answers_through_a_forwarded_port(nodes: Cluster) -> None:
     nodes.kill("forwarded")
 
 
+def test_it_answers_through_its_service(nodes: Cluster) -> None:
+    address = _in_space(nodes, "get", "service", NAME, "-o", "jsonpath={.spec.clusterIP}")
+    assert _ask(nodes, "get", "configmap", "asked", "-o", "name", server=f"https://{address}:443", network_of="n1")
+
+
 def test_no_request_fails_while_gateways_are_restarted(nodes: Cluster) -> None:
     with _asked_steadily(nodes) as result:
         _in_space(nodes, "rollout", "restart", f"deployment/{NAME}")
         _rolled_out(nodes)
-    assert not result["failed"], f"{len(result['failed'])} of {result['answered']}: {result['failed'][:5]}"
-    assert result["answered"] > RATE
+    assert not result.failed, str(result)
+    assert len(result.answered) > RATE
 
 
 def test_it_answers_while_it_is_upgraded_and_rolled_back(nodes: Cluster) -> None:
@@ -90,15 +96,14 @@ def test_it_answers_while_it_is_upgraded_and_rolled_back(nodes: Cluster) -> None
         _rolled_out(nodes)
         _helm(nodes, "rollback", "api", "1")
         _rolled_out(nodes)
-    failed, answered = result["failed"], result["answered"]
-    assert len(failed) < answered / 50, f"{len(failed)} of {answered}: {failed[:5]}"
+    assert len(result.failed) < len(result.answered) / 50, str(result)
 
 
 def test_a_member_that_loses_its_volume_comes_back(nodes: Cluster) -> None:
-    claim = f"data-{ETCD}-1"
-    volume = _in_space(nodes, "get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
-    _in_space(nodes, "delete", "pvc", claim, "--wait=false")
-    _in_space(nodes, "delete", "pod", f"{ETCD}-1", "--grace-period=0", "--force")
+    claim = f"data-{ETCD}-0"
+    volume = _volume(nodes, claim)
+    (deleted,) = _section("A member of etcd that lost its volume")
+    _follow(nodes, deleted)
     nodes.until(lambda: _volume(nodes, claim) not in ("", volume), "the member has another volume")
     _rolled_out(nodes)
     assert _ask(nodes, "get", "configmap", "asked", "-o", "name")
@@ -106,36 +111,35 @@ def test_a_member_that_loses_its_volume_comes_back(nodes: Cluster) -> None:
     assert sorted(each["name"] for each in members) == [f"{ETCD}-{number}" for number in range(3)]
 
 
+def test_a_drained_node_takes_no_acknowledged_write_with_it(nodes: Cluster) -> None:
+    """The others are a quorum without its members. These wait for the node, because their volumes are there."""
+    places = Counter(_node_of(nodes, f"data-{ETCD}-{member}") for member in range(3))
+    node = min(nodes.nodes, key=lambda name: places[name])
+    with _asked_steadily(nodes, "drain") as result:
+        nodes.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", SECONDS, seconds=300)
+        _in_space(nodes, "rollout", "status", f"deployment/{NAME}", SECONDS)
+        nodes.kubectl("uncordon", node)
+        _rolled_out(nodes)
+    _has_all(nodes, "drain", result)
+    assert len(result.failed) < len(result.answered) / 50, str(result)
+
+
+def test_kills_lose_no_acknowledged_write(nodes: Cluster) -> None:
+    """A gateway's process and that of a member of etcd are killed; a kubelet starts each again."""
+    gateway = _in_space(nodes, "get", "pod", "-l", GATEWAYS, "-o", "jsonpath={.items[0].metadata.name}")
+    with _asked_steadily(nodes, "kill") as result:
+        for pod in (gateway, f"{ETCD}-2", f"{ETCD}-0"):
+            _kill(nodes, pod)
+            _rolled_out(nodes)
+    _has_all(nodes, "kill", result)
+    assert len(result.failed) < len(result.answered) / 5, str(result)
+
+
 def test_a_snapshot_is_restored(nodes: Cluster) -> None:
-    (cron,) = (each for each in _in_space(nodes, "get", "cronjob", "-o", "name").split() if each.endswith("snapshot"))
-    _in_space(nodes, "create", "job", "saved", f"--from={cron}")
-    _in_space(nodes, "wait", "--for=condition=complete", "job/saved", SECONDS)
-    pod = _in_space(nodes, "get", "pod", "-l", "job-name=saved", "-o", "jsonpath={.items[0].metadata.name}")
-    _ask(nodes, "create", "configmap", "later")
-    _in_space(nodes, "scale", f"deployment/{NAME}", "--replicas=0")
-    _in_space(nodes, "scale", f"statefulset/{ETCD}", "--replicas=0")
-    selected = "app.kubernetes.io/instance=api, app.kubernetes.io/component in (gateway, etcd)"
-    _in_space(nodes, "wait", "pod", "--for=delete", "--selector", selected, SECONDS)
-    node = _node_of(nodes, f"{ETCD}-snapshots")
-    member = next(each for each in range(3) if _node_of(nodes, f"data-{ETCD}-{each}") == node)
-    others = [f"data-{ETCD}-{each}" for each in range(3) if each != member]
-    _in_space(nodes, "delete", "pvc", *others)
-    restoring = {"etcd.restore.snapshot": pod, "etcd.restore.member": str(member)}
-    job = _helm(nodes, "template", "api", CHART, *_set(VALUES | restoring), "--show-only=templates/etcd-restore.yaml")
-    _in_space(nodes, "create", "-f", "-", given=job)
-    restored = ("job", "--selector=app.kubernetes.io/component=etcd-restore")
-    _in_space(nodes, "wait", "--for=condition=complete", *restored, SECONDS)
-    _in_space(nodes, "scale", f"statefulset/{ETCD}", "--replicas=3")
-    _in_space(nodes, "rollout", "status", f"statefulset/{ETCD}", SECONDS)
-    _in_space(nodes, "scale", f"deployment/{NAME}", "--replicas=2")
-    _rolled_out(nodes)
-    _in_space(nodes, "delete", *restored)
-    found = _ask(nodes, "get", "configmaps", "-o", "name").split()
-    assert "configmap/asked" in found and "configmap/later" not in found
+    _saved_and_restored(nodes, VALUES, 3)
 
 
 def test_what_an_uninstall_leaves_is_what_the_page_names(nodes: Cluster) -> None:
-    _in_space(nodes, "delete", "job", "saved")
     _helm(nodes, "uninstall", "api", "--wait", "--timeout=280s")
     kinds = nodes.kubectl("api-resources", "--namespaced", "--verbs=list", "-o", "name").split()
     listed = ",".join(kind for kind in kinds if not kind.startswith("events"))
@@ -151,6 +155,56 @@ def test_what_an_uninstall_leaves_is_what_the_page_names(nodes: Cluster) -> None
     _in_space(nodes, "delete", "secret,job", "--selector=app.kubernetes.io/instance=api")
     _in_space(nodes, "delete", "pvc", "--all")
     assert left() == set()
+
+
+def test_a_snapshot_of_one_member_is_restored(nodes: Cluster) -> None:
+    """In a namespace of the same name and another cluster of etcd, on volumes that were not used before."""
+    values = VALUES | {"etcd.replicaCount": "1", "replicaCount": "1"}
+    _installed(nodes, values)
+    _saved_and_restored(nodes, values, 1)
+
+
+def _installed(nodes: Cluster, values: dict[str, str]) -> None:
+    """Installs a release, and makes the ConfigMap `asked` in it."""
+    _helm(nodes, "install", "api", CHART, *_set(values))
+    _rolled_out(nodes)
+    config = _secret(nodes, f"{NAME}-kubeconfig")["kubeconfig"]
+    (nodes.directory / "api.kubeconfig").write_bytes(config)
+    _ask(nodes, "create", "configmap", "asked", "--from-literal=a=b")
+
+
+def _saved_and_restored(nodes: Cluster, values: dict[str, str], members: int) -> None:
+    """Has the CronJob save a snapshot, and follows the page to restore it. What was made later is gone."""
+    (cron,) = (each for each in _in_space(nodes, "get", "cronjob", "-o", "name").split() if each.endswith("snapshot"))
+    snapshot = _saved_by(nodes, cron)
+    _ask(nodes, "create", "configmap", "later")
+    node = _node_of(nodes, f"{ETCD}-snapshots")
+    member = next(each for each in range(members) if _node_of(nodes, f"data-{ETCD}-{each}") == node)
+    others = [f"data-{ETCD}-{each}" for each in range(members) if each != member]
+    options = " ".join(_set(values | {"etcd.restore.member": str(member)}))
+    for block in _section("Restore a snapshot"):
+        if "delete persistentvolumeclaim" in block:
+            if others:
+                _follow(nodes, block.replace(f"data-{ETCD}-1 data-{ETCD}-2", " ".join(others)))
+            continue
+        here = block.replace("--values production.yaml", options).replace("snapshot=NAME", f"snapshot={snapshot}")
+        _follow(nodes, here.replace("etcd --replicas=3", f"etcd --replicas={members}"))
+    _rolled_out(nodes)
+    found = _ask(nodes, "get", "configmaps", "-o", "name").split()
+    assert "configmap/asked" in found and "configmap/later" not in found
+
+
+def _section(title: str) -> list[str]:
+    """The commands of a section of the page, block by block."""
+    text = PAGE.read_text().partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+    return [block.text for block in blocks(text) if block.language == "sh"]
+
+
+def _follow(nodes: Cluster, commands: str) -> None:
+    """Runs commands of the page."""
+    path = os.pathsep.join((str(programs.BIN), str(binary("helm").parent), "/usr/bin:/bin"))
+    words = ("env", "-C", str(programs.ROOT), f"PATH={path}", f"KUBECONFIG={nodes.admin}", "sh", "-exc", commands)
+    nodes.run(*words, seconds=700)
 
 
 def _set(values: dict[str, str]) -> list[str]:
@@ -179,18 +233,29 @@ def _secret(nodes: Cluster, name: str) -> dict[str, bytes]:
     return {key: base64.b64decode(value) for key, value in data.items()}
 
 
-def _ask(nodes: Cluster, *words: str, server: str = "https://10.89.0.2:30443") -> str:
-    """Asks the release, through a node's port."""
+def _ask(nodes: Cluster, *words: str, server: str = "https://10.89.0.2:30443", network_of: str = "") -> str:
+    """Asks the release, through a node's port, or at another address from a node's network."""
     options = (
         f"--kubeconfig={nodes.directory / 'api.kubeconfig'}",
         f"--server={server}",
         "--tls-server-name=localhost",
     )
-    return nodes.run(str(programs.BIN / "kubectl"), *options, *words)
+    return nodes.run(str(programs.BIN / "kubectl"), *options, *words, network_of=network_of)
+
+
+@dataclass
+class Asked:
+    """The numbers of the requests that were answered, and how the others failed."""
+
+    answered: list[int] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return f"{len(self.failed)} failed, {len(self.answered)} answered: {self.failed[:5]}"
 
 
 @contextmanager
-def _asked_steadily(nodes: Cluster) -> Iterator[dict[str, Any]]:
+def _asked_steadily(nodes: Cluster, prefix: str = "") -> Iterator[Asked]:
     """Has the release asked through both nodes' kube-proxy meanwhile. The result is there at the end."""
     config = json.loads(_ask(nodes, "config", "view", "--raw", "-o", "json"))
     (nodes.directory / "api.ca").write_bytes(
@@ -198,15 +263,59 @@ def _asked_steadily(nodes: Cluster) -> Iterator[dict[str, Any]]:
     )
     token = config["users"][0]["user"]["token"]
     words = [sys.executable, "-m", "tests.upstream.node.load", "https://10.89.0.3:30443"]
-    words += [str(nodes.directory / "api.ca"), token, str(RATE)]
+    words += [str(nodes.directory / "api.ca"), token, str(RATE), prefix]
     found = os.environ | {"PYTHONPATH": str(programs.ROOT)}
     asking = subprocess.Popen(nodes.inside(words), env=found, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    result: dict[str, Any] = {}
+    result = Asked()
     try:
         yield result
     finally:
         told, _ = asking.communicate(timeout=180)
-    result |= json.loads(told)
+    for name, value in json.loads(told).items():
+        setattr(result, name, value)
+    print(f"{prefix}: {result}" if prefix else result)
+
+
+def _has_all(nodes: Cluster, prefix: str, asked: Asked) -> None:
+    """Each acknowledged write is there."""
+    there = set(_ask(nodes, "get", "configmaps", "-o", "name").split())
+    lost = [number for number in asked.answered if f"configmap/{prefix}-{number}" not in there]
+    assert asked.answered and not lost, f"{len(lost)} of {len(asked.answered)} acknowledged writes are lost: {lost[:9]}"
+
+
+def _kill(nodes: Cluster, pod: str) -> None:
+    """Kills the process of a pod's container, and waits until the kubelet has started it again."""
+
+    def state() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(_in_space(nodes, "get", "pod", pod, "-o", "json"))
+        return {"node": found["spec"]["nodeName"], **found["status"]["containerStatuses"][0]}
+
+    before = state()
+    container = before["containerID"].removeprefix("containerd://")
+    words = ("/opt/bin/ctr", "--namespace=k8s.io", "task", "kill", "--signal=SIGKILL", container)
+    nodes.run(*words, node=before["node"])
+    nodes.until(lambda: state()["restartCount"] > before["restartCount"] and state()["ready"], f"{pod} runs again")
+
+
+def _saved_by(nodes: Cluster, cron: str) -> str:
+    """The name of a pod of a CronJob whose time has come, once its Job is complete."""
+    schedule = _in_space(nodes, "get", cron, "-o", "jsonpath={.spec.schedule}")
+
+    def jobs() -> list[str]:
+        found = json.loads(_in_space(nodes, "get", "job", "-o", "json"))["items"]
+        owned = (each["metadata"] for each in found if "ownerReferences" in each["metadata"])
+        return [each["name"] for each in owned if each["ownerReferences"][0]["name"] == cron.partition("/")[2]]
+
+    _schedule(nodes, cron, "* * * * *")
+    nodes.until(jobs, "the CronJob has made a Job")
+    _schedule(nodes, cron, schedule)
+    job = jobs()[0]
+    _in_space(nodes, "wait", "--for=condition=complete", f"job/{job}", SECONDS)
+    return _in_space(nodes, "get", "pod", "-l", f"job-name={job}", "-o", "jsonpath={.items[0].metadata.name}")
+
+
+def _schedule(nodes: Cluster, cron: str, schedule: str) -> None:
+    _in_space(nodes, "patch", cron, "-p", json.dumps({"spec": {"schedule": schedule}}))
 
 
 def _volume(nodes: Cluster, claim: str) -> str:
