@@ -53,7 +53,8 @@ Create = Callable[[GroupVersionResource, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class PluginReviews:
-    """What a plug-in does: `admit` runs before validation and may change the object, `validate` runs after it.
+    """What a plug-in does: `admit` runs before validation and may return a changed copy of the object, `validate` runs
+    after it.
 
     Neither is called while `idle.idle` is true.
     """

@@ -41,15 +41,15 @@ def unrecorded(key: str, value: str, detail: bool) -> None:
 class Admission(NamedTuple):
     """One admission: an operation on one object, and what plug-ins have found so far. It never changes.
 
-    A plug-in that has found something returns the record that follows (`replacing`, `charged`, `keeping`); the chain
-    passes that to the next plug-in.
+    A plug-in that has found something returns the record that follows (`changed`, `replacing`, `charged`, `keeping`);
+    the chain passes that to the next plug-in. No plug-in changes `obj` or `old` in place: `changed` takes a copy that
+    shares what stays as it is (tests/unchanging_records.py).
 
     `obj` is the new object: None for DELETE, the options object for CONNECT. `old` is the stored object: None for
     CREATE and CONNECT. Both have kind and apiVersion. Custom kinds, and subresources with a kind of their own (Scale,
     Eviction), are in the requested version. All others are in the storage version, as in-tree plug-ins expect.
-    `as_version` converts both to the requested version (that of `kind`) or to another one. A mutating in-tree plug-in
-    changes `obj` in place, since a copy for each would cost more than all of them; no plug-in changes `old`. In the
-    validating half `obj` is as it will be stored, and stays.
+    `as_version` converts both to the requested version (that of `kind`) or to another one. In the validating half `obj`
+    is as it will be stored.
 
     `name` is empty before a name is generated, and for the objects of a deletecollection. `resource` is the admitted
     one, which may not be the written one.
@@ -74,6 +74,20 @@ class Admission(NamedTuple):
         """The record of the validating half, for the object as it will be stored."""
         return Admission(context, self.operation, obj, old, name, self.resource, {}, *self[7:])
 
+    def changed(self, obj: JsonObject) -> Admission:
+        """The record with a changed copy of the object, in the version of the object so far.
+
+        The copy may share parts with that object. What is new in it must belong to it alone: the strategy of the kind
+        may change it.
+        """
+        # takes a third of the time of _replace
+        return Admission(self.context, self.operation, obj, self.old, self.name, self.resource, {}, *self[7:])
+
+    def with_spec(self, **members: Any) -> Admission:
+        """The record with other members in the spec of a copy of the object."""
+        assert self.obj is not None
+        return self.changed({**self.obj, "spec": {**(self.obj.get("spec") or {}), **members}})
+
     async def replacing(self, obj: JsonObject) -> Admission:
         """The record with a changed object of any version of the kind, converted to the version of `obj` so far.
 
@@ -92,8 +106,8 @@ class Admission(NamedTuple):
         return self._replace(kept={**self.kept, plugin: kept}, reinvoke=self.reinvoke or reinvoke)
 
     def second_run(self) -> Admission:
-        """The record of the second run. In-tree plug-ins will change the object, so it is converted again."""
-        return self._replace(reinvoked=True, versions={})
+        """The record of the second run."""
+        return self._replace(reinvoked=True)
 
     @property
     def namespace(self) -> str:

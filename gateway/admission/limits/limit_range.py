@@ -22,11 +22,12 @@ def comparisons(limit_range: JsonObject, spec: JsonObject) -> int:
     return constraints * (1 + sum(len(spec.get(key) or ()) for key, _ in _CONTAINERS))
 
 
-def set_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool = True) -> None:
-    """Sets the default requests and limits of a LimitRange on the pod's containers that have none.
+def with_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool = True) -> JsonObject:
+    """A copy of a pod whose containers have the default requests and limits of a LimitRange where they have none; the
+    pod itself if they have all.
 
-    The pod is changed in place, and an annotation lists the defaults that were set. With `completes`, the resources
-    of the pod as a whole are computed in the same step.
+    An annotation lists the defaults that were set. With `completes`, the resources of the pod as a whole are computed
+    in the same step.
     """
     given: dict[str, dict[str, str]] = {"requests": {}, "limits": {}}
     for limit in limit_range["spec"].get("limits") or ():
@@ -34,29 +35,32 @@ def set_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool = 
             given["requests"].update(limit.get("defaultRequest") or {})
             given["limits"].update(limit.get("default") or {})
     if not any(given.values()):
-        return
-    notes = [
-        f"{', '.join(added)} {member.removesuffix('s')} for {kind} {container.get('name', '')}"
-        for key, kind in _CONTAINERS
-        for container in pod["spec"].get(key) or ()
-        for member, defaults in given.items()
-        if (added := _completed(container, member, defaults))
-    ]
-    if notes:
-        if completes:
-            default_pod_resources(pod["spec"])  # they are computed from those of the containers
-        annotations = pod["metadata"].setdefault("annotations", {})
-        annotations[ANNOTATION] = f"LimitRanger plugin set: {'; '.join(notes)}"
+        return pod
+    spec, notes = {**pod["spec"]}, list[str]()
+    for key, kind in _CONTAINERS:
+        if containers := spec.get(key):
+            spec[key] = [_completed(each, kind, given, notes) for each in containers]
+    if not notes:
+        return pod
+    if completes and (resources := spec.get("resources")):
+        spec["resources"] = {**resources, **{name: {**resources[name]} for name in given if resources.get(name)}}
+        default_pod_resources(spec)  # they are computed from those of the containers
+    annotations = pod["metadata"].get("annotations") or {}
+    noted = {**annotations, ANNOTATION: f"LimitRanger plugin set: {'; '.join(notes)}"}
+    return {**pod, "metadata": {**pod["metadata"], "annotations": noted}, "spec": spec}
 
 
-def _completed(container: JsonObject, member: str, defaults: dict[str, str]) -> list[str]:
-    """Sets what is missing; returns the names of what was set, sorted."""
+def _completed(container: JsonObject, kind: str, given: dict[str, dict[str, str]], notes: list[str]) -> JsonObject:
+    """A copy of a container with what it lacks, which is added to the notes; the same one if it lacks nothing."""
     resources = container.get("resources") or {}
-    present = resources.get(member) or {}
-    missing = sorted(name for name in defaults if name not in present)
-    if missing:
-        container["resources"] = {**resources, member: {**present, **{name: defaults[name] for name in missing}}}
-    return missing
+    for member, defaults in given.items():
+        present = resources.get(member) or {}
+        missing = sorted(name for name in defaults if name not in present)
+        if missing:
+            resources = {**resources, member: {**present, **{name: defaults[name] for name in missing}}}
+            container = {**container, "resources": resources}
+            notes.append(f"{', '.join(missing)} {member.removesuffix('s')} for {kind} {container.get('name', '')}")
+    return container
 
 
 def violations_of_pod(limit_range: JsonObject, spec: JsonObject) -> Iterator[str]:

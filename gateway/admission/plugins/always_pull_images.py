@@ -15,15 +15,17 @@ _ALWAYS = "Always"
 _CONTAINERS = ("initContainers", "containers", "ephemeralContainers")
 
 
-def _pulled(pod: JsonObject) -> Iterator[tuple[str, JsonObject, str]]:
-    """Yields each pull policy of a pod: its path, the object that holds it, and the field's name in that object."""
+def _otherwise(pod: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yields each pull policy of a pod that is not Always: its path and its value."""
     spec = pod.get("spec") or {}
     for key in _CONTAINERS:
         for index, container in enumerate(spec.get(key) or ()):
-            yield f"spec.{key}[{index}].imagePullPolicy", container, "imagePullPolicy"
+            if (policy := container.get("imagePullPolicy", "")) != _ALWAYS:
+                yield f"spec.{key}[{index}].imagePullPolicy", policy
     for index, volume in enumerate(spec.get("volumes") or ()):
-        if volume.get("image") is not None:
-            yield f"spec.volumes[{index}].image.pullPolicy", volume["image"], "pullPolicy"
+        image = volume.get("image")
+        if image is not None and (policy := image.get("pullPolicy", "")) != _ALWAYS:
+            yield f"spec.volumes[{index}].image.pullPolicy", policy
 
 
 def _images(pod: JsonObject) -> set[str]:
@@ -37,22 +39,28 @@ def _concerns(admission: Admission) -> bool:
     return admission.old is None or not _images(admission.obj) <= _images(admission.old)
 
 
-async def _admit(admission: Admission) -> None:
+async def _admit(admission: Admission) -> Admission | None:
     assert admission.obj is not None
-    if _concerns(admission):
-        for _, holder, member in _pulled(admission.obj):
-            holder[member] = _ALWAYS
+    if not _concerns(admission) or not any(True for _ in _otherwise(admission.obj)):
+        return None
+    spec = admission.obj["spec"]
+    lists = [key for key in _CONTAINERS if spec.get(key)]
+    members = {key: [{**each, "imagePullPolicy": _ALWAYS} for each in spec[key]] for key in lists}
+    if spec.get("volumes"):
+        members["volumes"] = [_always_pulled(volume) for volume in spec["volumes"]]
+    return admission.with_spec(**members)
+
+
+def _always_pulled(volume: JsonObject) -> JsonObject:
+    image = volume.get("image")
+    return volume if image is None else {**volume, "image": {**image, "pullPolicy": _ALWAYS}}
 
 
 async def _validate(admission: Admission) -> None:
     assert admission.obj is not None
     if not _concerns(admission):
         return
-    problems = [
-        str(not_supported(path, holder.get(member, ""), [_ALWAYS]))
-        for path, holder, member in _pulled(admission.obj)
-        if holder.get(member) != _ALWAYS
-    ]
+    problems = [str(not_supported(path, policy, [_ALWAYS])) for path, policy in _otherwise(admission.obj)]
     if problems:
         raise refused(admission, admission.obj, joined(problems))
 

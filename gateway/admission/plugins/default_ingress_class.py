@@ -14,16 +14,15 @@ _OLD_CHOICE = "kubernetes.io/ingress.class"
 _DEFAULT = "ingressclass.kubernetes.io/is-default-class"
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+async def _admit(admission: Admission, objects: Objects) -> Admission | None:
     obj = admission.obj
     assert obj is not None
-    spec = obj.setdefault("spec", {})
+    spec = obj.get("spec") or {}
     annotations = obj["metadata"].get("annotations") or {}
     if spec.get("ingressClassName") is not None or _OLD_CHOICE in annotations:
-        return
+        return None
     name = newest_default(objects.stored(_CLASSES), _DEFAULT)
-    if name:
-        spec["ingressClassName"] = name
+    return admission.with_spec(ingressClassName=name) if name else None
 
 
 PLUGIN = Plugin(

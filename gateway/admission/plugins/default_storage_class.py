@@ -14,16 +14,15 @@ CLAIM_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 _DEFAULT = ("storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class")
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+async def _admit(admission: Admission, objects: Objects) -> Admission | None:
     obj = admission.obj
     assert obj is not None
-    spec = obj.setdefault("spec", {})
+    spec = obj.get("spec") or {}
     annotations = obj["metadata"].get("annotations") or {}
     if spec.get("storageClassName") is not None or CLAIM_ANNOTATION in annotations:
-        return
+        return None
     name = newest_default(objects.stored(STORAGE_CLASSES), *_DEFAULT)
-    if name:
-        spec["storageClassName"] = name
+    return admission.with_spec(storageClassName=name) if name else None
 
 
 PLUGIN = Plugin(

@@ -17,18 +17,15 @@ def _make(parts: PluginParts) -> PluginReviews:
         for taint, seconds in zip(_TAINTS, parts.toleration_seconds, strict=True)
     ]
 
-    def admit(admission: Admission) -> None:
+    def admit(admission: Admission) -> Admission | None:
         obj = admission.obj
         assert obj is not None
-        spec = obj.setdefault("spec", {})
-        tolerations = spec.get("tolerations")
+        tolerations = (obj.get("spec") or {}).get("tolerations")
         if not tolerations:  # most pods
-            spec["tolerations"] = [each.copy() for each in added]
-            return
+            return admission.with_spec(tolerations=[each.copy() for each in added])
         tolerated = {each.get("key") or "" for each in tolerations if each.get("effect") in (None, "", "NoExecute")}
         missing = [] if "" in tolerated else [each.copy() for each in added if each["key"] not in tolerated]
-        if missing:
-            spec["tolerations"] = tolerations + missing
+        return admission.with_spec(tolerations=tolerations + missing) if missing else None
 
     return PluginReviews(admit, None)
 

@@ -9,7 +9,7 @@ from gateway.kinds.attributes import Operation
 from gateway.validation.resource_names import is_extended
 
 
-async def _admit(admission: Admission) -> None:
+async def _admit(admission: Admission) -> Admission | None:
     assert admission.obj is not None
     spec = admission.obj.get("spec") or {}
     names = {
@@ -19,19 +19,20 @@ async def _admit(admission: Admission) -> None:
         for name in (container.get("resources") or {}).get("requests") or ()
         if is_extended(name)
     }
-    if names:
-        _tolerate(spec, {name: {"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in sorted(names)})
+    if not names:
+        return None
+    wanted = {name: {"key": name, "operator": "Exists", "effect": "NoSchedule"} for name in sorted(names)}
+    return admission.with_spec(tolerations=_tolerating(spec.get("tolerations") or [], wanted))
 
 
-def _tolerate(spec: JsonObject, wanted: dict[str, JsonObject]) -> None:
-    """Adds the `wanted` tolerations (by key). Each replaces those that differ only in their tolerationSeconds."""
-    tolerations = spec.get("tolerations") or []
+def _tolerating(tolerations: list[JsonObject], wanted: dict[str, JsonObject]) -> list[JsonObject]:
+    """The tolerations and the `wanted` ones (by key). Each replaces those that differ only in tolerationSeconds."""
     alike: dict[str, bool] = {}  # by key: whether one that is alike has no tolerationSeconds: it stays
     for each in tolerations:
         if _is_alike(each, wanted):
             alike[each["key"]] = alike.get(each["key"], False) or "tolerationSeconds" not in each
     kept = [wanted[each["key"]] if _is_alike(each, wanted) and not alike[each["key"]] else each for each in tolerations]
-    spec["tolerations"] = kept + [each for name, each in wanted.items() if name not in alike]
+    return kept + [each for name, each in wanted.items() if name not in alike]
 
 
 def _is_alike(toleration: JsonObject, wanted: dict[str, JsonObject]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable
 from functools import partial
 
 from gateway.admission.chain import Plugin, PluginParts, PluginReviews
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.admission.refusal import joined, refused
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.attributes import Operation
@@ -41,16 +41,16 @@ def _limit_ranges(admission: Admission, objects: Objects) -> list[JsonObject]:
     return objects.stored(_LIMIT_RANGES, admission.namespace)
 
 
-def _admit(admission: Admission, objects: Objects, completes: bool) -> Awaitable[None] | None:
-    """Sets defaults on a pod. `completes`: the feature gate PodLevelResourcesFixDefaulting is off."""
+def _admit(admission: Admission, objects: Objects, completes: bool) -> Found:
+    """Gives a pod defaults. `completes`: the feature gate PodLevelResourcesFixDefaulting is off."""
     if admission.resource.resource != "pods":
         return None
     limit_ranges = _limit_ranges(admission, objects)
     return _complete(admission, limit_ranges, completes) if limit_ranges else None
 
 
-async def _complete(admission: Admission, limit_ranges: list[JsonObject], completes: bool) -> None:
-    """Sets the requests and limits that a pod leaves out."""
+async def _complete(admission: Admission, limit_ranges: list[JsonObject], completes: bool) -> Admission:
+    """The record of a pod with the requests and limits that it left out."""
     pod = admission.obj
     assert pod is not None
     many = len(limit_ranges) > _MOST_AT_ONCE
@@ -59,31 +59,34 @@ async def _complete(admission: Admission, limit_ranges: list[JsonObject], comple
         for limit_range in limit_ranges:
             if piece.over():
                 await piece.next()
-            _set_defaults(admission, [limit_range], pod, completes)
-        return
+            pod = _with_defaults(admission, [limit_range], pod, completes)
+        return admission.changed(pod)
     rules = (_COMPLETED, *map(_rule, limit_ranges))
     spec, notes = admission.once(rules, lambda: _completed(admission, limit_ranges, pod, completes))
-    pod["spec"] = loads(spec)
+    meta = pod["metadata"]
     if notes:
-        pod["metadata"].setdefault("annotations", {}).update(notes)
+        meta = {**meta, "annotations": {**(meta.get("annotations") or {}), **notes}}
+    return admission.changed({**pod, "metadata": meta, "spec": loads(spec)})
 
 
 def _completed(
     admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool
 ) -> tuple[bytes, JsonObject]:
     """A pod's specification with defaults, as JSON, and the annotations that list them."""
-    notes: JsonObject = {}
-    completed: JsonObject = {**pod, "metadata": {**pod["metadata"], "annotations": notes}}
-    _set_defaults(admission, limit_ranges, completed, completes)
-    return dumps(completed["spec"]), notes
+    bare = {**pod, "metadata": {**pod["metadata"], "annotations": {}}}
+    completed = _with_defaults(admission, limit_ranges, bare, completes)
+    return dumps(completed["spec"]), completed["metadata"]["annotations"]
 
 
-def _set_defaults(admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool) -> None:
-    from gateway.admission.limits.limit_range import set_defaults  # imported late, to keep the start fast
+def _with_defaults(
+    admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool
+) -> JsonObject:
+    from gateway.admission.limits.limit_range import with_defaults  # imported late, to keep the start fast
 
     for limit_range in limit_ranges:
         _refuse_too_much(admission, limit_range, pod)
-        set_defaults(limit_range, pod, completes=completes)
+        pod = with_defaults(limit_range, pod, completes=completes)
+    return pod
 
 
 def _rule(limit_range: JsonObject) -> tuple[str | None, str | None]:

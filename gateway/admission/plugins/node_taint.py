@@ -10,12 +10,13 @@ from gateway.kinds.objects import Objects
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+async def _admit(admission: Admission, objects: Objects) -> Admission | None:
     obj = admission.obj
     assert obj is not None
-    taints = obj.setdefault("spec", {}).setdefault("taints", [])
-    if not any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == "NoSchedule" for taint in taints):
-        taints.append(dict(NOT_READY))
+    taints = (obj.get("spec") or {}).get("taints") or []
+    if any(taint.get("key") == NOT_READY["key"] and taint.get("effect") == "NoSchedule" for taint in taints):
+        return None
+    return admission.with_spec(taints=[*taints, dict(NOT_READY)])
 
 
 PLUGIN = Plugin(

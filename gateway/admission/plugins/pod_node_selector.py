@@ -78,13 +78,14 @@ async def _of_namespace(
     return found
 
 
-async def _admit(selectors: NodeSelectors, objects: Objects, admission: Admission) -> None:
+async def _admit(selectors: NodeSelectors, objects: Objects, admission: Admission) -> Admission:
     pod = admission.obj
     assert pod is not None
     merged = {**await _of_namespace(selectors, objects, admission, pod), **(pod["spec"].get("nodeSelector") or {})}
-    if merged:
-        pod["spec"]["nodeSelector"] = merged
-    _check_allowed(selectors, admission, pod)
+    after = admission.with_spec(nodeSelector=merged) if merged else admission
+    assert after.obj is not None
+    _check_allowed(selectors, admission, after.obj)
+    return after
 
 
 async def _validate(selectors: NodeSelectors, objects: Objects, admission: Admission) -> None:

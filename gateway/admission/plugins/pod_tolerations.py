@@ -79,7 +79,7 @@ def _as_named(document: Any) -> Any:
     ]
 
 
-async def _admit(cluster: Tolerations, objects: Objects, admission: Admission) -> None:
+async def _admit(cluster: Tolerations, objects: Objects, admission: Admission) -> Admission:
     pod = admission.obj
     assert pod is not None
     spec = pod["spec"]
@@ -89,9 +89,9 @@ async def _admit(cluster: Tolerations, objects: Objects, admission: Admission) -
         extra = list(cluster.default if given is None else given)
     if ((pod.get("status") or {}).get("qosClass") or qos_class(spec)) != "BestEffort":
         extra.append(_MEMORY_PRESSURE)
-    if extra:
-        spec["tolerations"] = merged(spec.get("tolerations") or [], extra)
-    await _validate(cluster, objects, admission)
+    after = admission.with_spec(tolerations=merged(spec.get("tolerations") or [], extra)) if extra else admission
+    await _validate(cluster, objects, after)
+    return after
 
 
 async def _validate(cluster: Tolerations, objects: Objects, admission: Admission) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.admission.refusal import refused
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
@@ -20,40 +20,37 @@ _KEPT = ("priority", "preemptionPolicy")
 _CLASSES = GroupVersionResource("scheduling.k8s.io", "v1", "priorityclasses")
 
 
-def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+def _admit(admission: Admission, objects: Objects) -> Found:
     obj, old = admission.obj, admission.old
     if obj is None or admission.resource.resource != "pods":
         return None
-    spec = obj.setdefault("spec", {})
+    spec = obj.get("spec") or {}
     if old is not None:
         before = old.get("spec") or {}
-        for key in _KEPT:
-            if key in before:
-                spec.setdefault(key, before[key])
-        return None
+        missing = {key: before[key] for key in _KEPT if key in before and key not in spec}
+        return admission.with_spec(**missing) if missing else None
     if name := spec.get("priorityClassName"):
         return _of_class(name, admission, obj, objects)
-    _set(admission, obj, _default_class(objects))
-    return None
+    return _with_class(admission, obj, _default_class(objects))
 
 
-async def _of_class(name: str, admission: Admission, obj: JsonObject, objects: Objects) -> None:
+async def _of_class(name: str, admission: Admission, obj: JsonObject, objects: Objects) -> Admission:
     found = await objects.get(_CLASSES, "", name)
     if found is None:
         raise refused(admission, obj, f"no PriorityClass with name {name} was found")
-    _set(admission, obj, found)
+    return _with_class(admission, obj, found)
 
 
-def _set(admission: Admission, obj: JsonObject, class_: JsonObject | None) -> None:
-    """Sets a pod's priorityClassName, priority and preemptionPolicy. Raises StatusError 403 if it has other values."""
-    spec, (name, value, policy) = obj["spec"], _established(class_)
-    if name:
-        spec["priorityClassName"] = name
+def _with_class(admission: Admission, obj: JsonObject, class_: JsonObject | None) -> Admission:
+    """Gives a pod priorityClassName, priority and preemptionPolicy. Raises StatusError 403 if it has other values."""
+    spec, (name, value, policy) = obj.get("spec") or {}, _established(class_)
     if (given := spec.get("priority")) is not None and given != value:
         raise _another(admission, obj, "integer value of priority", given, value)
     if (given := spec.get("preemptionPolicy")) is not None and given != policy:
         raise _another(admission, obj, "string value of PreemptionPolicy", given, policy)
-    spec["priority"], spec["preemptionPolicy"] = value, policy
+    if name:
+        return admission.with_spec(priorityClassName=name, priority=value, preemptionPolicy=policy)
+    return admission.with_spec(priority=value, preemptionPolicy=policy)
 
 
 def _another(admission: Admission, obj: JsonObject, shown: str, given: object, computed: object) -> StatusError:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from typing import Any
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.admission.refusal import refused
 from gateway.admission.tolerations import merged
 from gateway.jsontypes import JsonObject
@@ -25,27 +26,29 @@ async def _class(name: str, pod: JsonObject, admission: Admission, objects: Obje
     return found
 
 
-def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+def _admit(admission: Admission, objects: Objects) -> Found:
     obj = admission.obj
     assert obj is not None
     name = (obj.get("spec") or {}).get("runtimeClassName")
     return None if name is None else _apply(name, obj, admission, objects)
 
 
-async def _apply(name: str, obj: JsonObject, admission: Admission, objects: Objects) -> None:
-    """Sets a pod's overhead and scheduling constraints from its RuntimeClass."""
+async def _apply(name: str, obj: JsonObject, admission: Admission, objects: Objects) -> Admission:
+    """Gives a pod the overhead and scheduling constraints of its RuntimeClass."""
     runtime, spec = await _class(name, obj, admission, objects), obj["spec"]
-    overhead = (runtime.get("overhead") or {}).get("podFixed")
+    overhead, members = (runtime.get("overhead") or {}).get("podFixed"), dict[str, Any]()
     if overhead is not None:
         if spec.get("overhead") and spec["overhead"] != overhead:
             raise refused(admission, obj, _OVERHEAD_DIFFERS)
-        spec["overhead"] = dict(overhead)
+        members["overhead"] = dict(overhead)
     if (scheduling := runtime.get("scheduling")) is not None:
-        _set_scheduling(obj, scheduling, admission)
+        members |= _scheduling(obj, scheduling, admission)
+    return admission.with_spec(**members)
 
 
-def _set_scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admission) -> None:
-    spec = pod["spec"]
+def _scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admission) -> JsonObject:
+    """The members of the pod's spec that its class changes."""
+    spec, members = pod["spec"], dict[str, Any]()
     selector = dict(spec.get("nodeSelector") or {})
     for key, value in (scheduling.get("nodeSelector") or {}).items():
         if selector.get(key, value) != value:
@@ -57,9 +60,10 @@ def _set_scheduling(pod: JsonObject, scheduling: JsonObject, admission: Admissio
             )
         selector[key] = value
     if selector:
-        spec["nodeSelector"] = selector
+        members["nodeSelector"] = selector
     if tolerations := merged(spec.get("tolerations") or (), scheduling.get("tolerations") or ()):
-        spec["tolerations"] = tolerations
+        members["tolerations"] = tolerations
+    return members
 
 
 def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:

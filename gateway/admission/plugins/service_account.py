@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import operator
+from collections.abc import Callable, Iterator
 
 from gateway.admission.chain import Plugin, looking_up, on
-from gateway.admission.record import Admission
+from gateway.admission.record import Admission, Found
 from gateway.admission.refusal import refused
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
@@ -25,30 +26,29 @@ _ACCOUNTS = core("serviceaccounts")
 _MANY = 500  # containers that take a few milliseconds
 
 
-def _admit(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+def _admit(admission: Admission, objects: Objects) -> Found:
     obj, old = admission.obj, admission.old
     if obj is None or old is not None:
         return None
-    spec = obj.setdefault("spec", {})
     if _is_mirror(obj):
         return _validate(admission, objects)
-    name = spec.get("serviceAccountName") or "default"
-    spec["serviceAccountName"] = spec["serviceAccount"] = name
-    return _with_account(obj, admission, objects, _complete)
+    spec = {**(obj.get("spec") or {})}
+    spec["serviceAccountName"] = spec["serviceAccount"] = spec.get("serviceAccountName") or "default"
+    return _with_account({**obj, "spec": spec}, admission, objects, _complete)
 
 
-def _complete(obj: JsonObject, account: JsonObject, admission: Admission) -> Awaitable[None] | None:
-    """Gives a pod the imagePullSecrets and the token of its account. Mounts the token in steps if there are very many
-    containers.
+def _complete(pod: JsonObject, account: JsonObject, admission: Admission) -> Found:
+    """Gives a copy of a pod, whose spec may be changed, the imagePullSecrets and the token of its account. Mounts the
+    token in steps if there are very many containers.
     """
-    spec = obj["spec"]
+    spec = pod["spec"]
     if not spec.get("imagePullSecrets") and account.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [{"name": each.get("name", "")} for each in account["imagePullSecrets"]]
-    _check(obj, account, admission)
-    return _mount_token(spec, admission) if _automounts(account, spec) else None
+    _check(pod, account, admission)
+    return _mount_token(pod, spec, admission) if _automounts(account, spec) else admission.changed(pod)
 
 
-def _validate(admission: Admission, objects: Objects) -> Awaitable[None] | None:
+def _validate(admission: Admission, objects: Objects) -> Found:
     obj, old = admission.obj, admission.old
     if obj is None or (old is not None and admission.subresource != "ephemeralcontainers"):
         return None
@@ -79,17 +79,16 @@ def _with_account(
     obj: JsonObject,
     admission: Admission,
     objects: Objects,
-    use: Callable[[JsonObject, JsonObject, Admission], Awaitable[None] | None],
-) -> Awaitable[None] | None:
+    use: Callable[[JsonObject, JsonObject, Admission], Found],
+) -> Found:
     """Calls `use` with the pod and its account: at once if the cache has the account, else in an awaitable."""
     account = objects.cached(_ACCOUNTS, admission.namespace, obj["spec"]["serviceAccountName"])
     if account is not None:
         return use(obj, account, admission)
 
-    async def later() -> None:
-        waiting = use(obj, await _account(obj, admission, objects), admission)
-        if waiting is not None:
-            await waiting
+    async def later() -> Admission | None:
+        found = use(obj, await _account(obj, admission, objects), admission)
+        return found if found is None or isinstance(found, Admission) else await found
 
     return later()
 
@@ -126,35 +125,45 @@ def _volume_name(admission: Admission) -> str:
     return admission.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
 
 
-def _mount_token(spec: JsonObject, admission: Admission) -> Awaitable[None] | None:
+def _mount_token(pod: JsonObject, spec: JsonObject, admission: Admission) -> Found:
+    """Mounts the token in the containers of `spec`, which is that of `pod` and may be changed."""
     volumes = spec.get("volumes") or []
     present = next((v["name"] for v in volumes if v.get("name", "").startswith(_VOLUME_PREFIX)), "")
     name = present or _volume_name(admission)
-    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    lists = [key for key in ("initContainers", "containers") if spec.get(key)]
 
-    def mounted(some: list[JsonObject]) -> None:
-        mounts = [_mounts(container, name) for container in some]
-        if any(mounts) and not present:
+    def settled(mounts: bool) -> Admission:
+        if mounts and not present:
             spec["volumes"] = [*volumes, {"name": name, "projected": _token_source()}]
+        return admission.changed(pod)
 
-    async def in_steps() -> None:
-        for at in range(0, len(containers), _MANY):
-            mounted(containers[at : at + _MANY])
-            await asyncio.sleep(0)
+    async def in_steps() -> Admission:
+        mounts = False
+        for key in lists:
+            made, given = list[JsonObject](), spec[key]
+            for at in range(0, len(given), _MANY):
+                made += [_mounting(each, name) for each in given[at : at + _MANY]]
+                await asyncio.sleep(0)
+            mounts = mounts or any(map(operator.is_not, made, given))
+            spec[key] = made
+        return settled(mounts)
 
-    if len(containers) > _MANY:
+    if sum(len(spec[key]) for key in lists) > _MANY:
         return in_steps()
-    mounted(containers)
-    return None
+    mounts = False
+    for key in lists:
+        given = spec[key]
+        spec[key] = made = [_mounting(each, name) for each in given]
+        mounts = mounts or any(map(operator.is_not, made, given))
+    return settled(mounts)
 
 
-def _mounts(container: JsonObject, name: str) -> bool:
-    """Mounts the token's volume in a container, unless another is mounted at its path. Returns whether it did."""
+def _mounting(container: JsonObject, name: str) -> JsonObject:
+    """A copy of a container that mounts the token's volume; the same one if another is mounted at its path."""
     mounts = container.get("volumeMounts") or []
     if any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
-        return False
-    container["volumeMounts"] = [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]
-    return True
+        return container
+    return {**container, "volumeMounts": [*mounts, {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}]}
 
 
 def _token_source() -> JsonObject:

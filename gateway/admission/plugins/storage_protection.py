@@ -14,13 +14,14 @@ FINALIZERS = {
 }
 
 
-async def _admit(admission: Admission, objects: Objects) -> None:
+async def _admit(admission: Admission, objects: Objects) -> Admission | None:
     obj = admission.obj
     assert obj is not None
     finalizer = FINALIZERS[admission.resource.resource]
-    finalizers = obj["metadata"].setdefault("finalizers", [])
-    if finalizer not in finalizers:
-        finalizers.append(finalizer)
+    finalizers = obj["metadata"].get("finalizers") or []
+    if finalizer in finalizers:
+        return None
+    return admission.changed({**obj, "metadata": {**obj["metadata"], "finalizers": [*finalizers, finalizer]}})
 
 
 PLUGIN = Plugin(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -9,9 +10,9 @@ import pytest
 from gateway.admission.limits.limit_range import (
     ANNOTATION,
     comparisons,
-    set_defaults,
     violations_of_claim,
     violations_of_pod,
+    with_defaults,
 )
 from gateway.admission.limits.pod_usage import pod_usage, with_overhead
 from gateway.admission.refusal import joined
@@ -39,7 +40,9 @@ def test_containers_get_what_they_lack_and_the_pod_says_so() -> None:
         },
     }
     item = {"type": "Container", "default": {"memory": "2Gi"}, "defaultRequest": {"cpu": "100m", "memory": "1Mi"}}
-    set_defaults(limits(item, {"type": "Pod", "max": {"cpu": "1"}}), made)
+    before = deepcopy(made)
+    given, made = made, with_defaults(limits(item, {"type": "Pod", "max": {"cpu": "1"}}), made)
+    assert given == before
     assert made["spec"]["containers"][0]["resources"] == {
         "requests": {"cpu": "1", "memory": "1Mi"},
         "limits": {"memory": "2Gi"},
@@ -53,8 +56,7 @@ def test_containers_get_what_they_lack_and_the_pod_says_so() -> None:
 
 def test_nothing_is_said_where_nothing_was_lacking() -> None:
     made = {"metadata": {}, "spec": {"containers": [container(requests={"cpu": "1"})]}}
-    set_defaults(limits({"type": "Container", "defaultRequest": {"cpu": "2"}}), made)
-    assert made["metadata"] == {}
+    assert with_defaults(limits({"type": "Container", "defaultRequest": {"cpu": "2"}}), made) is made
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,22 @@ def pod(**spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 
 
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_plugin_that_changes_an_object_in_place_fails_its_test(waits: bool) -> None:
+    async def later(admission: Admission) -> None:
+        at_once(admission)
+
+    def at_once(admission: Admission) -> None:
+        assert admission.obj is not None
+        admission.obj["spec"]["hostNetwork"] = True
+
+    half = AdmissionHalf([timed(later if waits else at_once, "Own", ADMIT, Operation.CREATE)], ADMIT, Operation.CREATE)
+    info = RequestInfo("create", "", True, namespace="default", resource="pods")
+    context = WriteContext(Attributes(ADMIN, info), RESOURCES["", "v1", "pods", ""])
+    with pytest.raises(AssertionError, match="Own changes an object in place"):
+        await half.run(record_of(context, Operation.CREATE, pod(), None, RESOURCES["", "v1", "pods", ""], "p"))
+
+
 async def refused(answer: Any) -> StatusError:
     with pytest.raises(StatusError) as caught:
         await answer
