@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.admission.plugins.runtime_class import _set_scheduling
+from gateway.admission.plugins.runtime_class import _scheduling
 from gateway.admission.tolerations import MOST_PAIRS, merged
 
 ALL_OF_K = {"key": "k", "operator": "Exists"}
@@ -35,5 +35,5 @@ def test_very_many_are_not_compared() -> None:
 
 def test_a_pod_keeps_none_that_its_runtime_class_covers() -> None:
     pod = {"spec": {"tolerations": [NO_EXECUTE, OTHER]}}
-    _set_scheduling(pod, {"tolerations": [ALL_OF_K]}, cast(Any, None))
-    assert pod["spec"]["tolerations"] == [OTHER, ALL_OF_K]
+    changed = _scheduling(pod, {"tolerations": [ALL_OF_K]}, cast(Any, None))
+    assert changed == {"tolerations": [OTHER, ALL_OF_K]}
