@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
+
+from cryptography import x509
 
 from gateway.credentials.validity import read_certificates, validity
 from gateway.doctor.finding import Finding, fail, ok, warn
 from gateway.launch.ports import ANY_ADDRESS
 from gateway.settings.config import Settings
-
-if TYPE_CHECKING:
-    from cryptography import x509
 
 
 def examine(settings: Settings) -> list[Finding]:
@@ -85,8 +83,6 @@ def _covering(path: Path, names: Iterable[str]) -> list[Finding]:
 
 
 def _subjects(certificate: x509.Certificate) -> set[str]:
-    from cryptography import x509
-
     try:
         extension = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:

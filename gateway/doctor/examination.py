@@ -9,8 +9,11 @@ from dataclasses import replace
 from gateway.controllers.table import wanted
 from gateway.doctor import certificates, etcd, host
 from gateway.doctor.finding import Finding, fail, ok, warn
+from gateway.launch.preflight import check_files, resolved
 from gateway.settings.command_line import Given, settings_of
 from gateway.settings.config import InvalidSettings, Settings
+from storage.embedded import EmbeddedEtcdError, find_binary
+from storage.embedded.binary import binary_version
 from storage.versions import survives_kill
 
 
@@ -36,8 +39,6 @@ async def _asked(settings: Settings) -> list[Finding]:
 
 def _flags(settings: Settings) -> list[Finding]:
     """Checks the flags, and the files that they name, as a start does."""
-    from gateway.launch.preflight import check_files, resolved
-
     found = []
     for look in (
         lambda: check_files(settings, touch=False),
@@ -52,9 +53,6 @@ def _flags(settings: Settings) -> list[Finding]:
 
 
 def _embedded(settings: Settings) -> list[Finding]:
-    from storage.embedded import EmbeddedEtcdError, find_binary
-    from storage.embedded.binary import binary_version
-
     check = "etcd, embedded"
     try:
         binary = find_binary()

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import yaml
+
 from gateway.encodings.yaml import dumper
 from gateway.jsontypes import JsonObject
 from gateway.schema.errors import YamlError
@@ -28,8 +30,6 @@ def written(obj: JsonObject, format: str) -> bytes:
     """An object as one document in "yaml" or "json". Documents can be concatenated to a stream."""
     if format == "json":
         return json.dumps(obj, ensure_ascii=False, indent=2).encode() + b"\n"
-    import yaml
-
     text = yaml.dump(obj, Dumper=_dumper(), allow_unicode=True, sort_keys=False, encoding="utf-8", width=2**20)
     return b"---\n" + bytes(text)
 
