@@ -14,7 +14,6 @@ from gateway.forwarding.links import PLAIN, Links, cleaned
 from gateway.forwarding.pages import with_links
 from gateway.forwarding.upload import body_of
 from gateway.http.exchange import TEXT_TYPE, Header, Request, Response
-from gateway.http.send import audit_id
 from gateway.http.status import StatusError
 from gateway.memo import memo
 from gateway.outbound.client import Client
@@ -81,7 +80,6 @@ class Delegation:
             return _plain(503, "service unavailable")
         if request.headers.get(b"x-forwarded-for", b"").count(b",") >= _MOST_HOPS:
             return _plain(508, "the request goes round in circles")
-        request.audit_id = request.audit_id or audit_id(request.headers)
         try:
             place = self._place(service)
         except NoAddress:

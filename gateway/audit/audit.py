@@ -27,7 +27,7 @@ from gateway.audit.truncation import EventSizes
 from gateway.flowcontrol.limiter import is_long_running
 from gateway.http.exchange import Request, Response
 from gateway.http.failures import as_status
-from gateway.http.send import Send, audit_id
+from gateway.http.send import Send
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject, dumps, loads
@@ -68,9 +68,8 @@ class Audit:
         return None if rule is None else Record(self, rule, request, user, scope, times)
 
     def listening(self, request: Request, held: AuditedRequest, send: Send) -> Send:
-        """Sets the request's time of arrival and Audit-ID, and wraps `send`, so that its record sees the answer."""
+        """Sets the request's time of arrival, and wraps `send`, so that its record sees the answer."""
         request.received = events.now()
-        request.audit_id = audit_id(request.headers)
 
         async def wrapped(message: MutableMapping[str, Any]) -> None:
             record = held.record

@@ -13,9 +13,9 @@ from gateway.clusters.recording import recorded
 from gateway.clusters.table import ClusterRow, Table
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiter import too_many
-from gateway.http.exchange import JSON_TYPE, TEXT_TYPE, Header
+from gateway.http.exchange import JSON_TYPE, TEXT_TYPE, Header, audit_id
 from gateway.http.failures import as_status
-from gateway.http.send import NO_CACHE, Send, audit_id
+from gateway.http.send import NO_CACHE, Send
 from gateway.http.status import StatusError, not_found
 from gateway.requests.context import Receive, Scope
 from gateway.requests.plain_answers import NO_SNIFF

@@ -30,10 +30,10 @@ async def failure(request: Request, error: Exception, apart: Apart) -> Response:
         return Response(status.code, status.body(), b"text/plain; charset=utf-8", encoded=True)
     response = Response(status.code, status.body(), headers=list(status.headers))
     accept = request.headers.get(b"accept", b"")
-    request.representation = _negotiated(request, accept, status)
+    representation = _negotiated(request, accept, status)
     if request.human:
-        request.representation = request.representation.prettied()
-    return await represented(request, response, apart=apart)
+        representation = representation.prettied()
+    return await represented(representation, response, apart=apart)
 
 
 def _negotiated(request: Request, accept: bytes, status: StatusError) -> Representation:

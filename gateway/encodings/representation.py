@@ -10,7 +10,7 @@ from collections.abc import Callable
 from gateway.encodings.encoder import Encoder
 from gateway.encodings.registry import encode_plain
 from gateway.encodings.rendering_process import Apart
-from gateway.http.exchange import JSON_TYPE, Request, Response
+from gateway.http.exchange import JSON_TYPE, Response
 from gateway.http.negotiation import JSON, YAML, Representation
 from gateway.http.thread_pool import beside
 from gateway.http.time_slices import next_turn
@@ -38,13 +38,15 @@ async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> byt
 
 
 async def represented(
-    request: Request, response: Response, encoder: Callable[[], Encoder] | None = None, apart: Apart | None = None
+    representation: Representation,
+    response: Response,
+    encoder: Callable[[], Encoder] | None = None,
+    apart: Apart | None = None,
 ) -> Response:
-    """The response in the representation that the request wants. Only JSON is converted, and no streams.
+    """The response in a representation. Only JSON is converted, and no streams.
 
     `encoder` makes the encoder of the endpoint that answered. Without it, the answer is no object of an endpoint.
     """
-    representation = request.representation
     body = response.body
     if representation is JSON or response.encoded or response.content_type != JSON_TYPE or not isinstance(body, bytes):
         return response

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -77,10 +78,10 @@ class Request:
     """
 
     __slots__ = (
+        "_audit_id",
         "_body",
         "_query",
         "audit",
-        "audit_id",
         "body_seconds",
         "flow_headers",
         "headers",
@@ -118,11 +119,18 @@ class Request:
         self.warnings = Warnings()
         self.flow_headers: tuple[Header, ...] = ()  # the answer's headers with the UIDs of "API Priority and Fairness"
         self.audit: Audited | None = None
-        self.audit_id = b""  # b"" if it is not known yet
+        self._audit_id = b""
         self.received = ""  # the time of arrival, if it is to be recorded
         self.scope: Mapping[str, Any] = _NO_SCOPE  # the ASGI scope: all headers, the client's address, extensions
         self._query: dict[str, list[str]] | None = None if query_string else _NO_QUERY
         self._body: bytes | None = None
+
+    @property
+    def audit_id(self) -> bytes:
+        """The Audit-ID header; a random UUID without one."""
+        if not self._audit_id:
+            self._audit_id = audit_id(self.headers)
+        return self._audit_id
 
     @property
     def query(self) -> dict[str, list[str]]:
@@ -183,6 +191,15 @@ class Request:
         """Returns when the client has closed the connection (or the response is complete). Read the body first."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
+
+
+def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
+    """The Audit-ID header; a random UUID without one."""
+    given = headers.get(b"audit-id")
+    if given:
+        return given
+    digits = b"%032x" % random.getrandbits(128)
+    return b"%b-%b-4%b-a%b-%b" % (digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:])
 
 
 def body_too_large(limit: int) -> StatusError:

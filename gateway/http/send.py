@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import suppress
 from typing import Any
 
@@ -24,15 +23,6 @@ PARTING = 900.0  # seconds that a tunnel's client has to read the rest
 PIECE = 8 * AT_ONCE  # bytes of a large answer in one message, and in one turn of the event loop
 
 
-def audit_id(headers: Mapping[bytes, bytes]) -> bytes:
-    """The request's Audit-ID header; a random UUID without one."""
-    given = headers.get(b"audit-id")
-    if given:
-        return given
-    digits = b"%032x" % random.getrandbits(128)
-    return b"%b-%b-4%b-a%b-%b" % (digits[:8], digits[8:12], digits[13:16], digits[17:20], digits[20:])
-
-
 async def send_response(
     request: Request, response: Response, send: Send, whole: bool = False, rests: bool = False
 ) -> bool:
@@ -47,7 +37,7 @@ async def send_response(
         (b"cache-control", response.cache_control),
         *request.flow_headers,
     )
-    headers: list[Header] = [(b"audit-id", request.audit_id or audit_id(request.headers))]
+    headers: list[Header] = [(b"audit-id", request.audit_id)]
     if not response.content_type:
         recurring = recurring[1:]
     if response.bare or response.tunnel is not None:  # headers of this server's answers do not belong there
@@ -186,8 +176,7 @@ def with_standard_headers(request: Request, send: Send) -> Send:
             headers = list(message.get("headers", ()))
             if not any(name == b"cache-control" for name, _ in headers):
                 headers.append((b"cache-control", NO_CACHE))
-            identity = request.audit_id or audit_id(request.headers)
-            message["headers"] = [*headers, (b"audit-id", identity), *request.flow_headers]
+            message["headers"] = [*headers, (b"audit-id", request.audit_id), *request.flow_headers]
         await send(message)
 
     return wrapped

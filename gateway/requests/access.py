@@ -52,6 +52,11 @@ def auditing(audit: Audit) -> Run:
     return begin
 
 
+def record_refused(audit: Audit, context: RequestContext) -> None:
+    """Sets the audit record of a request that request-info refuses, so that it does not come to the stage audit."""
+    context.record = audit.record(context.request, None, context.scope, context)
+
+
 def shutdown(services: Services) -> Run:
     """Answers 429 to new requests while the process shuts down and finishes earlier ones; health checks still run."""
 

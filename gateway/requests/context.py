@@ -44,6 +44,8 @@ class Route(NamedTuple):
 class RequestContext(Times):
     """The data that stages share. The docstring of a stage says which members it sets; before that they are None.
 
+    No other stage sets them (tests/unit/requests/test_stages.py).
+
     `user` is the authenticated user, `request.user` the impersonated one if there is one. `response` is the verb's,
     before it is converted to the negotiated representation.
     """

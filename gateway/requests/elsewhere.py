@@ -14,6 +14,7 @@ from gateway.flowcontrol.limiter import is_long_running
 from gateway.forwarding.answers import Passing
 from gateway.http.deadline import MAXIMUM, timed_out
 from gateway.http.exchange import Response
+from gateway.http.negotiation import JSON
 from gateway.http.send import Send, with_standard_headers
 from gateway.kinds.registry import Registry
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Run, Scope
@@ -89,9 +90,7 @@ def discovery(documents: Discovery, apart: Apart) -> Run:
             return None
         if request.audit is not None:
             request.audit.answered(found)
-        if request.human:
-            request.representation = request.representation.prettied()
-        return await represented(request, found)
+        return await represented(JSON.prettied() if request.human else JSON, found)
 
     return look
 

@@ -19,10 +19,11 @@ from gateway.http.answer_sink import Pourable
 from gateway.http.compression import compressed
 from gateway.http.exchange import ClientDisconnected, Request, Response
 from gateway.http.messages import RESET, REST, WHOLE
-from gateway.http.send import Send, audit_id, go_on, send_response
+from gateway.http.send import Send, go_on, send_response
 from gateway.http.status import StatusError
 from gateway.http.time_slices import next_turn
 from gateway.requests import measures
+from gateway.requests.access import record_refused
 from gateway.requests.context import ANSWERED, Outcome, Receive, RequestContext, Scope, Stage, Steps
 from gateway.requests.elsewhere import Operations
 from gateway.requests.parts import Gateway
@@ -37,7 +38,6 @@ from storage.errors import AwaitedObject
 from storage.instruments.trace import current
 
 if TYPE_CHECKING:
-    from gateway.audit.audit import Audit
     from gateway.requests.unread import Unread
 
 TOLD = 3  # from this --v on, each request is logged
@@ -70,6 +70,15 @@ class Handler:
         self._all = [(stage.name, stage.run) for stage in rest]
         self._again = [(stage.name, stage.run) for stage in rest if stage.again]
 
+    def _heard(self, context: RequestContext) -> Outcome:
+        """Reads the request info. A request that this refuses is recorded here: it does not come to the stage audit."""
+        try:
+            return self._read_info(context)
+        except StatusError:
+            assert self._audit is not None
+            record_refused(self._audit, context)
+            raise
+
     @cached_property
     def _unread(self) -> Unread:
         """The requests that wait for objects; made when the first one has to."""
@@ -83,8 +92,6 @@ class Handler:
         request.scope = scope
         context = RequestContext(request, scope, receive, send)
         current.set(context)
-        if self._tells:
-            request.audit_id = audit_id(headers)
         whole = self._audit is None and WHOLE in scope.get("extensions", ())
         rests = False
         if self._audit is not None:
@@ -122,14 +129,6 @@ class Handler:
                 if context.record is not None:
                     await context.record.end()
 
-    def _heard(self, audit: Audit, context: RequestContext) -> Outcome:
-        """Reads the request info. A request that this refuses is recorded here: it does not come to the stage audit."""
-        try:
-            return self._read_info(context)
-        except StatusError:
-            context.record = audit.record(context.request, None, context.scope, context)
-            raise
-
     async def _answer(self, context: RequestContext) -> Response:
         """The answer; an exception becomes an error answer. Raises ClientDisconnected if the client is gone."""
         request = context.request
@@ -139,7 +138,7 @@ class Handler:
             else:
                 if len(request.query_string) > SHORT_QUERY:
                     await next_turn()  # to read it takes up to a millisecond, and many come at once
-                outcome = self._read_info(context) if self._audit is None else self._heard(self._audit, context)
+                outcome = self._read_info(context) if self._audit is None else self._heard(context)
                 steps = self._found if outcome is None and request.info.is_resource else self._all
             if outcome is None:
                 try:

@@ -12,7 +12,6 @@ from gateway.http.escapes import valid_escapes
 from gateway.http.exchange import TEXT_TYPE, Request, Response
 from gateway.http.negotiation import is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
-from gateway.http.send import audit_id
 from gateway.http.status import not_found
 from gateway.kinds.registry import builtin_groups
 from gateway.kinds.strategies import is_imported
@@ -188,7 +187,7 @@ def _read_info(request: Request, scope: Mapping[str, Any]) -> Response | None:
         uri = request_uri(scope)
         refused = internal_error(uri, f"failed to create RequestInfo: {error}, {uri}")
         refused.bare = True  # in kube-apiserver, the filter that adds Cache-Control runs later
-        refused.headers = [*refused.headers, (b"audit-id", audit_id(request.headers))]
+        refused.headers = [*refused.headers, (b"audit-id", request.audit_id)]
         return refused
     return None
 

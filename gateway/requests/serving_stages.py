@@ -49,14 +49,15 @@ def negotiate(context: RequestContext) -> Outcome:
     if verb == "patch" and not request.media.passing:
         _check_patch_type(request, route.endpoint.resource)
     try:
-        request.representation = request.media.negotiate(request.headers.get(b"accept", b""), verb)
+        wanted = request.media.negotiate(request.headers.get(b"accept", b""), verb)
     except NotHonoured:
         warn_of_deprecation(request, route.endpoint)
         raise
     if request.human:
-        request.representation = request.representation.prettied()
-    if request.representation.transform is not None:
-        request.representation = transformed(request, route.endpoint.resource, verb)
+        wanted = wanted.prettied()
+    if wanted.transform is not None:
+        wanted = transformed(wanted, wanted.transform, request, route.endpoint.resource, verb)
+    request.representation = wanted
     return None
 
 
@@ -201,7 +202,7 @@ def representation(apart: Apart) -> Run:
         if request.audit is not None:
             request.audit.answered(response)
         if not (response.encoded or wanted is JSON):
-            return represented(request, response, lambda: route.endpoint.encoder(wanted), apart)
+            return represented(wanted, response, lambda: route.endpoint.encoder(wanted), apart)
         if route.info.verb == "watch" and b"upgrade" in request.headers:
             return switched(request, response)
         return response

@@ -9,7 +9,6 @@ from time import monotonic, time_ns
 from typing import NamedTuple
 
 from gateway.http.exchange import Request, Response
-from gateway.http.send import audit_id
 from gateway.http.user import MASTERS_GROUP
 from gateway.requests.context import Outcome, RequestContext, Run, Steps
 from gateway.requests.measures import scope_of
@@ -85,7 +84,6 @@ def tracing(tracer: Tracer) -> Run:
             if (value := request.headers.get(name.encode())) is not None
         }
         trusted = user is not None and not _TRUSTED.isdisjoint(user.groups)
-        request.audit_id = request.audit_id or audit_id(request.headers)
         offset = time_ns() - int(monotonic() * 1e9)
         began = offset + int(context.began * 1e9)
         trace = tracer.begin(_name(request), given, trusted, _of_http(context), began)

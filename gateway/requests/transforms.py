@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gateway.http.exchange import Request
-from gateway.http.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Representation, not_acceptable
+from gateway.http.negotiation import PARTIAL, PARTIAL_LIST, TABLE, Representation, Transform, not_acceptable
 from gateway.http.status import StatusError, bad_request
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import internal_package
@@ -14,14 +14,13 @@ from gateway.validation.field import go_quote
 _INCLUDED = ("", "None", "Metadata", "Object")
 
 
-def transformed(request: Request, resource: Resource, verb: str) -> Representation:
-    """The representation of a request with a transform, completed by includeObject.
+def transformed(
+    representation: Representation, transform: Transform, request: Request, resource: Resource, verb: str
+) -> Representation:
+    """The representation with a transform that a request wants, completed by includeObject.
 
     Raises StatusError 406, and for a watch 400.
     """
-    representation = request.representation
-    transform = representation.transform
-    assert transform is not None
     if transform.kind != TABLE:
         return representation
     if tuple(resource.verbs) == ("create",):

@@ -78,8 +78,7 @@ class Unread:
 
 def _give_seats_back(context: RequestContext) -> None:
     if context.seats is not None:
-        context.seats.give_back()
-        context.seats = None
+        context.seats.give_back()  # once more at the end, which does nothing
 
 
 def _left(context: RequestContext) -> float | None:

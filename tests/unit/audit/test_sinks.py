@@ -286,9 +286,9 @@ def record(request: Request, user: User) -> tuple[Record, list[AuditEvent]]:
 def test_what_clients_choose_counts_as_waiting(where: str) -> None:
     """Ten thousand events may wait; if they have long URIs, the limit of bytes is reached before."""
     long = "x" * 500_000
-    request = Request("GET", "/version", f"a={long}".encode() if where == "uri" else b"", {}, receive)
+    headers = {b"audit-id": long.encode() if where == "audit ID" else b"1"}
+    request = Request("GET", "/version", f"a={long}".encode() if where == "uri" else b"", headers, receive)
     request.info, request.received = RequestInfo("get", "/version"), "2026-01-01T00:00:00.000000Z"
-    request.audit_id = long.encode() if where == "audit ID" else b"1"
     made, kept = record(request, User("ada", (long,) if where == "user" else ()))
     if where == "annotation":
         made.annotate("a", long)

@@ -10,8 +10,8 @@ import pytest
 from gateway.http import exchange
 from gateway.http.cycle import AT_ONCE
 from gateway.http.deadline import InvalidDuration, parse_duration, request_timeout
-from gateway.http.exchange import ClientDisconnected, Request, parse_query
-from gateway.http.send import PIECE, audit_id, pieces
+from gateway.http.exchange import ClientDisconnected, Request, audit_id, parse_query
+from gateway.http.send import PIECE, pieces
 from gateway.http.status import StatusError
 from gateway.http.warnings import warning_headers
 

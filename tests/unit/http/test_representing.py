@@ -64,7 +64,9 @@ ENTRIES = [
 async def test_yaml_is_made_of_the_json_answer() -> None:
     request = request_with()
     request.representation = STANDARD.negotiate(b"application/yaml", "get")
-    answer = await represented(request, Response(200, OBJECT), lambda: encoder_for(request.representation, shape()))
+    answer = await represented(
+        request.representation, Response(200, OBJECT), lambda: encoder_for(request.representation, shape())
+    )
     assert answer.content_type == b"application/yaml"
     assert isinstance(answer.body, bytes)
     assert yaml.safe_load(answer.body)["metadata"]["name"] == "c"
@@ -100,7 +102,7 @@ async def test_a_status_is_no_object_of_the_endpoint() -> None:
     def unasked() -> Encoder:
         raise AssertionError("a Status was taken for a pod")
 
-    answer = await represented(request, status, unasked)
+    answer = await represented(request.representation, status, unasked)
     assert isinstance(answer.body, bytes)
     assert yaml.safe_load(answer.body)["reason"] == "NotFound"
 
@@ -109,7 +111,7 @@ async def test_what_is_no_json_stays_as_it_is() -> None:
     request = request_with()
     request.representation = request.representation.prettied()
     answer = Response(200, b"ok", b"text/plain")
-    assert await represented(request, answer) is answer
+    assert await represented(request.representation, answer) is answer
 
 
 @pytest.mark.parametrize(

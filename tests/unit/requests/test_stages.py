@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from gateway.http.exchange import Request
 from gateway.http.negotiation import Representation
 from gateway.http.request_info import RequestInfo
 from gateway.kinds.attributes import Attributes
-from gateway.requests.context import Route
+from gateway.requests.context import RequestContext, Route
 
 ROOT = Path(__file__).parents[3]
 LIST = "gateway/requests/stages.py"
@@ -21,6 +22,40 @@ INSERTED = {"gateway/trials/faults.py", "gateway/trials/recorder.py"}  # stages 
 OF_ROUTES = "gateway/requests/routes.py"
 ABOVE = ("gateway/requests/", "gateway/trials/", "gateway/operations/", "gateway/launch/")
 SETTERS_OF_ROUTES = {"recall", "find"}
+
+# The result of each stage: the members of the context and of its request that this stage alone sets, and its module. A
+# request that skips request-info and routing has their results from the cache (`Routes.recall`, in the same module).
+RESULTS = {
+    ("request-info", OF_ROUTES): {"request.info", "request.human", "request._query", "context.timeout"},
+    ("authentication", "gateway/requests/identity.py"): {"context.user"},
+    ("authentication", "gateway/access/spent_headers.py"): {"request.headers"},
+    ("tracing", "gateway/requests/spans.py"): {"context.trace"},
+    ("audit", "gateway/requests/access.py"): {"context.record", "request.audit"},
+    ("impersonation", "gateway/requests/identity.py"): {"context.attributes", "request.user"},
+    ("priority-and-fairness", "gateway/flowcontrol/limiter.py"): {"context.seats", "request.flow_headers"},
+    ("delegation", "gateway/forwarding/upload.py"): {"request.receive"},
+    ("routing", OF_ROUTES): {"context.route"},
+    ("negotiation", "gateway/requests/serving_stages.py"): {
+        "context.measures",
+        "request.media",
+        "request.representation",
+    },
+    ("long-running", "gateway/requests/serving_stages.py"): {"context.long", "context.watch"},
+    ("verb", "gateway/requests/serving_stages.py"): {"context.response"},
+    ("faults", "gateway/trials/faults.py"): {"context.faults", "context.spoil"},
+    ("recorder", "gateway/trials/recorder.py"): {"context.recording", "context.asked", "context.hear"},
+}
+# What is set beside the stages: by the handler; by the deadline of any stage that waits; by discovery, which answers.
+BESIDE = {
+    ("gateway/requests/handler.py", "request.scope"),
+    ("gateway/requests/handler.py", "context.send"),
+    ("gateway/requests/handler.py", "request.receive"),
+    ("gateway/audit/audit.py", "request.received"),
+    ("gateway/requests/in_time.py", "request.body_seconds"),
+    ("gateway/discovery/discovery.py", "request.media"),
+}
+MAKERS = {"gateway/requests/resting_context.py", "gateway/clusters/recording.py"}  # of contexts of their own
+ADOPTING = {OF_ROUTES, "gateway/requests/load_stages.py", "gateway/trials/stale.py"}  # another query: see adopt_query
 
 
 @cache
@@ -102,6 +137,58 @@ def test_the_route_is_set_once_by_those_who_find_it() -> None:
         if ast.unparse(node.value) != "self"
     ]
     assert sorted(setting) == [(OF_ROUTES, name) for name in sorted(SETTERS_OF_ROUTES)]
+
+
+def test_only_the_stage_routing_looks_for_a_route() -> None:
+    """Other requests have the route of an earlier one that this stage found."""
+    searching = {"served_resource": set[str](), "self.route": set[str]()}
+    for name, tree in trees().items():
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and name.startswith(ABOVE):
+                calls = [ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)]
+                for call in searching.keys() & set(calls):
+                    searching[call].add(f"{name}: {function.name}")
+    assert searching == {"served_resource": {f"{OF_ROUTES}: route"}, "self.route": {f"{OF_ROUTES}: find"}}
+
+
+def stored(tree: ast.Module) -> Iterator[str]:
+    """The members of requests and their contexts that a module sets, as `context.member`. (TLS has contexts, too.)"""
+    members = {*Request.__slots__, *dir(RequestContext), *RequestContext.__annotations__, "receive", "scope", "send"}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            owner = ast.unparse(node.value).rpartition(".")[2]
+            if owner in ("context", "request") and node.attr in members:
+                yield f"{owner}.{node.attr}"
+
+
+def test_each_member_of_a_request_is_set_by_one_stage() -> None:
+    setting = {(name, member) for name, tree in trees().items() if name not in MAKERS for member in stored(tree)}
+    results = {(module, member) for (_, module), members in RESULTS.items() for member in members}
+    assert setting == (results | BESIDE) - {(OF_ROUTES, "request._query")}
+    members = [member for found in RESULTS.values() for member in found - {"request.receive"}]
+    assert len(members) == len(set(members)), "two stages set it"
+    adopting = {
+        name
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "adopt_query"
+    }
+    assert adopting == ADOPTING
+
+
+def test_each_stage_with_a_result_is_in_the_list() -> None:
+    names = {ast.literal_eval(name) for _, tree in trees().items() for name, _ in stages(tree) if name.startswith("'")}
+    names |= {"faults", "recorder"}  # the owners of stages that tests insert
+    assert {stage for stage, _ in RESULTS} <= names
+
+
+def test_a_context_has_no_member_without_a_stage() -> None:
+    """Members that are not in the table come with the request, before its stages."""
+    known = {member.partition(".")[2] for found in RESULTS.values() for member in found}
+    known |= {member.partition(".")[2] for _, member in BESIDE}
+    assert set(RequestContext.__annotations__) - known == set()
+    own = set(Request.__slots__) - known
+    assert own == {"_audit_id", "_body", "method", "path", "query_string", "warnings"}
 
 
 @pytest.mark.parametrize("kind", [Attributes, Representation, RequestInfo, Route])
