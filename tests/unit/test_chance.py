@@ -39,7 +39,7 @@ PAUSES = {
     "robustness/mixed.py": (5, "faults last for a while"),
     "robustness/test_etcd_in_trouble.py": (1, "longer than a token lives"),
     "robustness/test_members.py": (3, "load that goes on before a fault and after it"),
-    "unit/encodings/test_renderings.py": (1, "a task is cancelled at any moment"),
+    "unit/encodings/test_rendering_budget.py": (1, "a task is cancelled at any moment"),
     "unit/flowcontrol/test_fair_queuing.py": (7, "the clock of its loop is simulated"),
     "unit/http/test_alarms.py": (1, "a timer of the loop, with which alarms are compared"),
     "unit/outbound/test_client.py": (1, "one connection is kept later than the other"),
@@ -171,7 +171,7 @@ def _ready_at_once_in(path: Path) -> Iterator[int]:
 HURRIED = 30.0  # seconds: what has to come is awaited for as long at least
 
 # Limits on what is not to come in time: file -> how many.
-AWAITED_IN_VAIN = {"unit/cel/test_limits.py": 1, "unit/http/test_exchange.py": 1}
+AWAITED_IN_VAIN = {"unit/cel/test_program_limits.py": 1, "unit/http/test_exchange.py": 1}
 
 
 def hurried(tree: ast.AST) -> Iterator[int]:

@@ -15,7 +15,7 @@ from gateway.quotas.evaluators import evaluator_of, pods
 from gateway.quotas.limited_resources import Limited, limited_of
 from gateway.quotas.quota import Quota, quota_of
 from gateway.schema.quantity import Quantity
-from tests.unit.quotas.test_usage import Classes, container
+from tests.unit.quotas.test_evaluators import Classes, container
 
 CONFIG_MAPS = evaluator_of("", "configmaps")
 assert CONFIG_MAPS is not None

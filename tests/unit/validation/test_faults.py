@@ -36,8 +36,8 @@ def test_faults_are_named_and_worded_as_by_kube_apiserver(case: dict[str, Any]) 
 # kinds with a file of their own: pods, what runs them, and what no server of 1.36 has
 LATER = "../../integration/server/test_later_kinds.py"
 ELSEWHERE = {
-    GroupResource("", "pods"): "test_pods.py",
-    GroupResource("apps", "deployments"): "test_workloads.py",
+    GroupResource("", "pods"): "test_pod_spec_faults.py",
+    GroupResource("apps", "deployments"): "test_workload.py",
     GroupResource("certificates.k8s.io", "clustertrustbundles"): LATER,
     GroupResource("certificates.k8s.io", "podcertificaterequests"): "../../integration/server/test_pod_certificates.py",
     GroupResource("resource.k8s.io", "devicetaintrules"): LATER,
