@@ -21,13 +21,16 @@ from storage.seeded.client import SeededClient, in_etcd
 from storage.seeded.entry import SeededEntry, seeded
 from storage.seeded.seeds import MARKS, Seeds
 from storage.seeded.watch import deletion
-from storage.unowned_objects import Taking, Unowned, Value
+from storage.time_slice import TimeSlice
+from storage.unowned_objects import Taking, Unowned, Value, Values
 from storage.usage import Usage
 from storage.watch_cache import WatchCache
 
 ATTEMPTS = 20
 RETRY = 0.1  # seconds
 LOADS = 32  # parts that are loaded at once
+
+_OWN = b"apiserver-gateway/"  # below the root of a part: keys that are only about the part, and the marks of seeds
 
 Stirred = Callable[[str], None]
 """Is called with the name of a detached part of which a key was written or deleted, such as an owner of others."""
@@ -41,6 +44,8 @@ class PartCache(WatchCache):
         self._common, self.seeds = common, seeds
         self.name = name.encode()
         self.attached = False
+        self.is_as_begun = False  # whether nobody has written in it since its beginning
+        self.on_first_write: Callable[[], None] = _nothing  # is called when that ends
         self._usage: Usage | None = None
         super().__init__(common.root + self.name + b"/")
 
@@ -73,9 +78,46 @@ class PartCache(WatchCache):
                 self._usage.follow(resource)
         return self._usage
 
-    def kept(self, key: bytes, value: bytes, revision: int) -> bytes | Entry:
-        made = super().kept(key, value, revision)
-        return made if self.seeds is None or not isinstance(made, Entry) else seeded(made, value, self.seeds)
+    def written(self) -> None:
+        """Notes that somebody has written in the part, or may have."""
+        if self.is_as_begun:
+            self.is_as_begun = False
+            self.on_first_write()
+
+    def is_own(self, key: bytes) -> bool:
+        """Whether a key of etcd is only about the part: no object, and no mark of one."""
+        return key.startswith(_OWN, len(self.root)) and not key.startswith(MARKS, len(self.root))
+
+    async def unchanged_seeds(self, stored: Values) -> Values:
+        """The seeds that nobody has changed, in the form in which the load keeps them; `stored` is what etcd has."""
+        found: Values = {}
+        if (seeds := self.seeds) is not None:
+            piece = TimeSlice()
+            for place, key in enumerate(seeds.keys()):
+                if seeds.mark_of(key) not in stored and key not in stored:
+                    found[key] = self._kept_seed(seeds, place, key), seeds.revision
+                if piece.over():
+                    await piece.next()
+        return found
+
+    def _kept_seed(self, seeds: Seeds, place: int, key: bytes) -> Value:
+        resource = self.of_key(key)
+        if resource is None or resource not in self._loading:
+            return seeds.value(place)
+        spec = resource.spec
+        if not spec.trusts_marks:  # a custom resource; its form depends on the definition in this part
+            value = seeds.value(place)
+            return seeded(resource.entry(key, value, seeds.revision), value, seeds, place)
+
+        def head() -> bytes | None:
+            value = seeds.value(place)
+            made = seeded(resource.entry(key, value, seeds.revision), value, seeds, place)
+            return made.head if type(made) is SeededEntry else None
+
+        found = seeds.contents.derived(place, (spec.head, spec.canonicalise), head)
+        if found is None:
+            return resource.entry(key, seeds.value(place), seeds.revision)
+        return SeededEntry(key, found, seeds, place)
 
     def add(self, resource: ResourceCache) -> ResourceCache:
         added = super().add(resource)
@@ -100,6 +142,7 @@ class PartCache(WatchCache):
             resource._listeners = ()
             resource.wake_all()
         self._by_segment.clear()
+        self.on_first_write = _nothing
 
     def seen_by(self, client: EtcdClient) -> EtcdClient:
         """The client for which the seeds of the part are in etcd too."""
@@ -118,17 +161,10 @@ class PartCache(WatchCache):
         return mark.kv.version == 1 if self.of_key(key) is None else self.is_unchanged(key)
 
     def forget_memos(self) -> None:
-        """Frees what was remembered for objects while they were loaded."""
+        """Frees what was remembered for objects, such as their parsed forms and the texts of seeds."""
         for resource in self:
             for entry in resource.all_entries():
                 entry.forget()
-
-    def forget_texts(self) -> None:
-        """Frees the texts that seeds can make again."""
-        for resource in self:
-            for entry in resource.all_entries():
-                if type(entry) is SeededEntry:
-                    entry.drop_text()
 
 
 class CommonCache(WatchCache):
@@ -199,6 +235,7 @@ class _OfParts(Unowned):
     def start_over(self) -> None:
         for part in self._cache.parts.values():
             part.unowned.start_over()
+            part.written()  # what is loaded next may differ
         for taking in self._cache.takings.values():
             taking.void = True
 
@@ -212,6 +249,10 @@ class CommonFeed(Feed):
         last = self._stored(events[-1])
         super()._apply(self._told(events) if any(MARKS in event.kv.key for event in events) else events)
         self._last = last
+        for event in events:
+            part = self._part(event.kv.key)
+            if part is not None and part.is_as_begun and not part.is_own(event.kv.key):
+                part.written()
 
     def _part(self, key: bytes) -> PartCache | None:
         assert isinstance(self._cache, CommonCache)
@@ -265,7 +306,9 @@ class Common:
                 taking = cache.takings[part.name] = Taking(part.root, {})
                 part.begin_load(anew=True)
                 try:
-                    loaded = await load(part.seen_by(self.client), part.root, part.kept, at=cache.reached)
+                    loaded = await load(self.client, part.root, part.kept, at=cache.reached)
+                    is_as_begun = part.seeds is not None and all(map(part.is_own, loaded.values))
+                    loaded.values.update(await part.unchanged_seeds(loaded.values))
                 except Compacted:  # the feed will notice that too, and move on
                     await asyncio.sleep(RETRY)
                     continue
@@ -273,6 +316,7 @@ class Common:
                     part.end_load()
                     del cache.takings[part.name]
                 if not taking.void and cache.settled.is_set() and cache.reached:
+                    part.is_as_begun = is_as_begun and all(map(part.is_own, taking.changes))
                     self._take_over(part, loaded, taking)
                     return
         raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
@@ -304,6 +348,10 @@ class Common:
         part.attached = False
         part.unowned.start_over()
         part.end()
+
+
+def _nothing() -> None:
+    return None
 
 
 def _part(cache: WatchCache) -> PartCache:

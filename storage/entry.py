@@ -8,7 +8,7 @@ is `{` + tail, and nothing is parsed. Canonical values end in white space that n
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -130,6 +130,13 @@ class Entry:
             self.remember(_PARSED, found, PARSED_SIZE * len(self.tail))
         parsed: dict[str, Any] = found
         return parsed
+
+    def derived(self, key: Hashable, make: Callable[[dict[str, Any]], T]) -> T:
+        """The result of `make` for the parsed object, which depends neither on its uid nor on times and revisions in its
+        metadata. Objects that are otherwise equal may share the result, by the `key` that says what is made: no caller
+        may change it.
+        """
+        return make(self.parsed())
 
     @property
     def size(self) -> int:

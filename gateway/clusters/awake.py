@@ -27,6 +27,7 @@ from gateway.settings.config import Settings
 from storage.common import Common, PartCache
 from storage.database import Database
 from storage.fence import Fence
+from storage.seeded.seeds import Seeds
 from storage.store import EtcdStore
 
 logger = logging.getLogger(__name__)
@@ -72,13 +73,16 @@ class Awake:
         self.gateway.controllers.most_workers = 1  # each is a task that waits
         self._tasks = means.tasks(self.gateway.stopping)
         self._aggregating: asyncio.Task[None] | None = None
+        self._fence: Fence | None = None  # while its controllers are to run
         self._leading: asyncio.Task[None] | None = None
+        self._resting: asyncio.Task[None] | None = None  # ends controllers that have nothing to do
         self._answering: set[asyncio.Task[None]] = set()
         self._settling: list[asyncio.TimerHandle] = []
         self.ended = False
         self._used, self._turns = monotonic(), Turns()
         if isinstance(cache := database.cache, PartCache):
             self.gateway.services.room = Room(cache.usage)
+            cache.on_first_write = self._begin_controllers
 
     async def begin(self) -> None:
         """Loads the objects, and serves the custom resources. Raises StorageError."""
@@ -92,7 +96,7 @@ class Awake:
         gateway.served.set()
         self._used = monotonic()
         call_later = asyncio.get_running_loop().call_later
-        self._settling = [call_later(_LOOKED, self.forget, False), call_later(_SETTLED, self.forget)]
+        self._settling = [call_later(_LOOKED, self.settle), call_later(_SETTLED, self.settle)]
 
     def _aggregate(self, _names: Collection[str]) -> None:
         """Begins to look at extension API servers once an APIService names one."""
@@ -123,12 +127,10 @@ class Awake:
         if services.room is not None:
             services.room.limit(limits.objects, limits.bytes)
 
-    def forget(self, texts: bool = True) -> None:
-        """Frees the remembered forms of objects, such as the parsed one; with `texts`, the texts of seeds too."""
+    def forget(self) -> None:
+        """Frees the remembered forms of objects, such as the parsed one, and the texts of seeds."""
         if not self.ended and isinstance(cache := self.database.cache, PartCache):
             cache.forget_memos()
-            if texts:
-                cache.forget_texts()
 
     def rests_since(self) -> float | None:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
@@ -138,12 +140,44 @@ class Awake:
         return None if works else self._used
 
     def lead(self, fence: Fence) -> None:
-        """Runs its controllers while the process holds the root's lease."""
-        if self._leading is None or self._leading.done():
-            self._leading = asyncio.create_task(self._lead(fence), name="controllers of a control plane")
+        """Runs its controllers while the process holds the root's lease, and if they may have something to do."""
+        self._fence = fence
+        self._begin_controllers(_SOON)
 
-    async def _lead(self, fence: Fence) -> None:
-        await asyncio.sleep(_SOON)
+    def _begin_controllers(self, after: float = 0.0) -> None:
+        if self._fence is None or self._needs_no_controllers() or not (self._leading is None or self._leading.done()):
+            return
+        leading = self._lead(self._fence, after)
+        self._leading = asyncio.create_task(leading, name="controllers of a control plane")
+
+    def _needs_no_controllers(self) -> bool:
+        seeds = self._seeds_alone()
+        return seeds is not None and seeds.contents.needs_nobody
+
+    def _seeds_alone(self) -> Seeds | None:
+        """What it begins with, if nobody has written in it since."""
+        cache = self.database.cache
+        return cache.seeds if isinstance(cache, PartCache) and cache.is_as_begun else None
+
+    def settle(self) -> None:
+        """Frees what was needed to load it, and ends controllers that have found nothing to do at its beginning."""
+        self.forget()
+        seeds = self._seeds_alone()
+        if seeds is None or self._resting is not None or not self.gateway.controllers.have_looked:
+            return
+        seeds.contents.needs_nobody = True  # so all control planes that begin with the same need no controllers either
+        self._resting = asyncio.create_task(self._rest_controllers(), name="controllers with nothing to do")
+
+    async def _rest_controllers(self) -> None:
+        leading = self._leading
+        if leading is not None:
+            leading.cancel()
+            await asyncio.gather(leading, return_exceptions=True)
+        self._resting = None
+        self._begin_controllers()  # if somebody has written meanwhile
+
+    async def _lead(self, fence: Fence, after: float = 0.0) -> None:
+        await asyncio.sleep(after)
         while not (self.gateway.stopping.is_set() or is_ending()):
             try:
                 await self.gateway.controllers.lead(fence)
@@ -155,6 +189,7 @@ class Awake:
 
     async def follow(self) -> None:
         """Runs its controllers no more: the process has lost the root's lease."""
+        self._fence = None
         leading, self._leading = self._leading, None
         if leading is not None:
             leading.cancel()

@@ -316,7 +316,7 @@ class Table:
         since = None if row.awake is None else row.awake.rests_since()
         idle = 0.0 if since is None else monotonic() - since
         if row.awake is not None and LOOK <= idle < 2 * LOOK:
-            row.awake.forget()
+            row.awake.settle()
         if idle > IDLE:
             await self.rest(row)
 

@@ -25,6 +25,7 @@ from storage.etcd.operations import delete, is_there, mod_revision_is, none_betw
 from storage.etcd.results import DeleteResult
 from storage.keys import prefix_end
 from storage.leading import Leading
+from storage.seeded.contents import Contents
 from storage.seeded.seeds import Seeds
 
 PART = b"templates/"
@@ -34,6 +35,7 @@ _CHUNK = 1 << 20  # bytes of a key's value; etcd accepts 1.5 MB
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
+_OWN = b'"uid":"', b'"creationTimestamp":"', b'"time":"'  # what comes before holes that two objects may differ in
 _NUMBER, _TIME = b"%012d", 0  # what follows the hole; uids have the numbers from 1 on
 
 
@@ -64,6 +66,17 @@ class ClusterTemplate:
         """The values, cut at their holes; each second piece is a number."""
         holes = re.compile(re.escape(self.hole) + rb"([0-9]{12})")
         return [holes.split(value) for value in self.values]
+
+    @cached_property
+    def contents(self) -> Contents:
+        """What all control planes share that begin with this template."""
+        return Contents(self.keys, self._is_equal)
+
+    def _is_equal(self, place: int) -> bool:
+        """Whether all holes of a value are the values of such members of metadata. No text within a string ends so: its
+        quotes are escaped.
+        """
+        return all(before.endswith(_OWN) for before in self.pieces[place][:-1:2])
 
     def value(self, uid: UUID, time: bytes, place: int) -> bytes:
         """The value of a key for a control plane of this uid, which was made at this time."""
@@ -211,4 +224,4 @@ class ClusterTemplates:
         begun = loads(made.value)
         template = await self._of(begun["template"])
         value_of = partial(template.value, UUID(uid), begun["time"].encode())
-        return Seeds(made.key.removesuffix(MADE), made, template.keys, value_of)
+        return Seeds(made.key.removesuffix(MADE), made, template.contents, value_of)

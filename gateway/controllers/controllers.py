@@ -43,6 +43,12 @@ class Controllers:
         """Whether this process does not run the wanted controllers, or has not started yet."""
         return not self._begun or (bool(self._names) and not self._made)
 
+    @property
+    def have_looked(self) -> bool:
+        """Whether the controllers run, have got the present state, and have nothing to do, later neither."""
+        observed = all(each.complete.is_set() and each.idle for each in self._observers)
+        return bool(self._made) and observed and all(queue.idle for queue in self.queues())
+
     def queues(self) -> list[WorkQueue[object]]:
         """The queues of the controllers that run in this process."""
         return [each.queue for made in self._made for each in made.works()]

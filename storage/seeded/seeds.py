@@ -8,9 +8,10 @@ etcd, the objects of a part are those that are stored, and the seeds without a m
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 
 from storage.etcd import KeyValue
+from storage.seeded.contents import Contents
 
 MARKS = b"apiserver-gateway/changed/"
 """Below the root of a part; the rest of a mark is the key of the seed below the root."""
@@ -19,10 +20,10 @@ MARKS = b"apiserver-gateway/changed/"
 class Seeds:
     """The seeds of one part."""
 
-    def __init__(self, root: bytes, born: KeyValue, keys: Sequence[bytes], value_of: Callable[[int], bytes]) -> None:
-        """`keys` are below the root, in order; `value_of` makes the value of the one at a place among them."""
+    def __init__(self, root: bytes, born: KeyValue, contents: Contents, value_of: Callable[[int], bytes]) -> None:
+        """The keys of the contents are below the root; `value_of` makes the value of the one at a place among them."""
         self.root, self.born, self.revision = root, born, born.mod_revision
-        self._keys, self._value_of = keys, value_of
+        self.contents, self._keys, self._value_of = contents, contents.keys, value_of
         self._first_mark = root + MARKS
 
     def place(self, key: bytes) -> int:
@@ -38,9 +39,13 @@ class Seeds:
         place = self.place(key)
         return None if place < 0 else self._at(place)
 
-    def value(self, key: bytes) -> bytes:
-        """The value of a seed's key."""
-        return self._value_of(self.place(key))
+    def keys(self) -> Iterator[bytes]:
+        """The keys of all seeds, in order."""
+        return (self.root + key for key in self._keys)
+
+    def value(self, place: int) -> bytes:
+        """The value of the seed at a place."""
+        return self._value_of(place)
 
     def between(self, start: bytes, end: bytes) -> list[bytes]:
         """The keys of seeds in a range of etcd, in order; an empty end stands for `start` alone."""

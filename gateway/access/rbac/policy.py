@@ -37,6 +37,9 @@ class RbacResource(Enum):
     CLUSTER_BINDING = "clusterrolebindings"
 
 
+_ROLES = RbacResource.ROLE, RbacResource.CLUSTER_ROLE
+
+
 @dataclass(frozen=True, slots=True)
 class RoleRef:
     """The role that a binding names; `namespace` is "" for a cluster role."""
@@ -99,7 +102,11 @@ class RbacPolicy:
             each.clear()
 
     def take(self, resource: ResourceCache, entry: Entry) -> None:
-        self.put(_kind_of(resource), entry.parsed())
+        kind = _kind_of(resource)
+        if kind in _ROLES:
+            self._put_role(kind, *entry.derived(_role, _role))
+        else:
+            self._put_binding(*entry.derived(_binding, _binding))
 
     def lose(self, resource: ResourceCache, entry: Entry) -> None:
         self.drop(_kind_of(resource), *namespace_and_name(entry.key, resource.spec.prefix))
@@ -113,13 +120,17 @@ class RbacPolicy:
 
     def put(self, kind: RbacResource, obj: JsonObject) -> None:
         """Adds a role or binding, or replaces the one of the same name."""
-        meta = obj["metadata"]
-        key = (meta.get("namespace", ""), meta["name"])
-        if kind in (RbacResource.ROLE, RbacResource.CLUSTER_ROLE):
-            self._roles[key] = compile_rules(obj.get("rules"))
+        if kind in _ROLES:
+            self._put_role(kind, *_role(obj))
+        else:
+            self._put_binding(*_binding(obj))
+
+    def _put_role(self, kind: RbacResource, key: _Key, rules: tuple[PolicyRule, ...]) -> None:
+        self._roles[key] = rules
+        if self._indexes:
             self._renew(kind, key)
-            return
-        binding = _binding(key, obj)
+
+    def _put_binding(self, key: _Key, binding: RoleBinding) -> None:
         self._unbind(key)
         self._bindings[key] = binding
         for subject, _ in binding.subjects:
@@ -131,7 +142,7 @@ class RbacPolicy:
 
     def drop(self, kind: RbacResource, namespace: str, name: str) -> None:
         """Removes a role or binding."""
-        if kind in (RbacResource.ROLE, RbacResource.CLUSTER_ROLE):
+        if kind in _ROLES:
             self._roles.pop((namespace, name), None)
             self._renew(kind, (namespace, name))
         else:
@@ -243,8 +254,17 @@ def _kind_of(resource: ResourceCache) -> RbacResource:
     return RbacResource(resource.spec.group_resource[1])
 
 
-def _binding(key: _Key, obj: JsonObject) -> RoleBinding:
-    namespace, name = key
+def _key_of(obj: JsonObject) -> _Key:
+    meta = obj["metadata"]
+    return meta.get("namespace", ""), meta["name"]
+
+
+def _role(obj: JsonObject) -> tuple[_Key, tuple[PolicyRule, ...]]:
+    return _key_of(obj), compile_rules(obj.get("rules"))
+
+
+def _binding(obj: JsonObject) -> tuple[_Key, RoleBinding]:
+    namespace, name = key = _key_of(obj)
     subjects = []
     for subject in obj.get("subjects") or ():
         kind, who = subject.get("kind", ""), subject.get("name", "")
@@ -258,4 +278,4 @@ def _binding(key: _Key, obj: JsonObject) -> RoleBinding:
                 if home:
                     shown = f"ServiceAccount {go_quote(f'{who}/{home}')}"
                     subjects.append(((False, f"{SERVICE_ACCOUNT}{home}:{who}"), shown))
-    return RoleBinding(namespace, name, role_ref(obj, namespace), tuple(subjects))
+    return key, RoleBinding(namespace, name, role_ref(obj, namespace), tuple(subjects))

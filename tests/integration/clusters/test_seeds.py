@@ -20,6 +20,7 @@ from storage.etcd import EtcdClient, KeyValue
 from storage.etcd.operations import put
 from storage.keys import prefix_end
 from storage.seeded.client import SeededClient
+from storage.seeded.contents import Contents
 from storage.seeded.seeds import Seeds
 from tests.integration.server.client import ask as raw
 
@@ -244,7 +245,7 @@ async def test_a_change_by_another_process_is_told(server: ApiServer, etcd: Etcd
 async def test_a_seed_that_another_program_has_written_is_one_object(etcd_client: EtcdClient, prefix: bytes) -> None:
     """Without a mark. What is stored counts."""
     born = KeyValue(prefix + b"born", b"", await etcd_client.revision(), 1, 1)
-    client = SeededClient(etcd_client, Seeds(prefix, born, [b"a/1", b"a/2", b"a/3"], lambda place: b"seed"))
+    client = SeededClient(etcd_client, Seeds(prefix, born, Contents([b"a/1", b"a/2", b"a/3"]), lambda place: b"seed"))
     for name in (b"0", b"2", b"4"):
         await etcd_client.put(prefix + b"a/" + name, b"stored")
     wanted = [(b"0", b"stored"), (b"1", b"seed"), (b"2", b"stored"), (b"3", b"seed"), (b"4", b"stored")]

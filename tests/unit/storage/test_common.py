@@ -16,6 +16,7 @@ from storage.errors import Unavailable
 from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue
 from storage.load import Loaded, values_of
 from storage.reads import Reads
+from storage.seeded.contents import Contents
 from storage.seeded.seeds import MARKS, Seeds
 from storage.unowned_objects import Taking
 from tests.unit.storage.canonical import SPEC, canonical
@@ -167,7 +168,7 @@ def seeded() -> tuple[CommonFeed, PartCache, Seeds]:
     made = Registries()
     root = ROOT + b"s/"
     keys = [b"pods/n/x", b"widgets/n/x"]
-    seeds = Seeds(root, KeyValue(root + b"born", b"", 5, 5, 1), keys, lambda place: canonical("x"))
+    seeds = Seeds(root, KeyValue(root + b"born", b"", 5, 5, 1), Contents(keys), lambda place: canonical("x"))
     part = PartCache(made.common, "s", seeds)
     pods = part.register(replace(SPEC, prefix=root + b"pods/"))
     part.attached, made.common.parts[b"s"] = True, part

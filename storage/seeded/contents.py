@@ -1,0 +1,39 @@
+"""What the seeds of several parts have in common: their keys, and what follows from their values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Contents:
+    """The keys below the root of a part, in order, and the results that were derived from the values there.
+
+    The values of two parts differ in uids and times. A result may be derived once for all parts if it depends on no
+    uid and no time. No part may change what all parts share.
+    """
+
+    def __init__(self, keys: Sequence[bytes], is_equal: Callable[[int], bool] = lambda place: True) -> None:
+        """`is_equal` says whether the values at a place differ only in the uid and the times of the object's own
+        metadata.
+        """
+        self.keys = keys
+        self.needs_nobody = False  # whether controllers have looked at such a part, and found nothing to do
+        self._is_equal = is_equal
+        self._derived: dict[tuple[int, Hashable], object] = {}
+
+    def derived(self, place: int, key: Hashable, make: Callable[[], T]) -> T:
+        """The result of `make`, which is called once for the seeds at a place, and for each of them if their values
+        differ elsewhere. It must not depend on the uid, the times and the resourceVersion in the metadata. `key` says
+        what is made.
+        """
+        at = place, key
+        if at in self._derived:
+            found: T = self._derived[at]  # type: ignore[assignment]  # it was made for this key
+            return found
+        made = make()
+        if self._is_equal(place):
+            self._derived[at] = made
+        return made
