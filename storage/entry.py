@@ -132,9 +132,9 @@ class Entry:
         return parsed
 
     def derived(self, key: Hashable, make: Callable[[dict[str, Any]], T]) -> T:
-        """The result of `make` for the parsed object, which depends neither on its uid nor on times and revisions in its
-        metadata. Objects that are otherwise equal may share the result, by the `key` that says what is made: no caller
-        may change it.
+        """The result of `make` for the parsed object, which depends on no uid, no time and no resourceVersion in it.
+        Objects that are otherwise equal may share the result, by the `key` that says what is made: no caller may change
+        it.
         """
         return make(self.parsed())
 

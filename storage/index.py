@@ -8,7 +8,6 @@ It is kept up to date after that. A resource has a few indexes; a new one replac
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 from storage.entry import CorruptEntry, Entry, LabelsAndFieldsOf
@@ -69,9 +68,10 @@ class Indexes:
 
     def __init__(self, labels_and_fields_of: LabelsAndFieldsOf) -> None:
         self._labels_and_fields_of = labels_and_fields_of
-        self._asked: OrderedDict[Aspect, int] = OrderedDict()
-        self._made: OrderedDict[Aspect, Index] = OrderedDict()
-        self._making: set[asyncio.Task[None]] = set()
+        # plain dicts: empty ones are the smallest, and a process with many control planes has ten thousands of these
+        self._asked: dict[Aspect, int] = {}
+        self._made: dict[Aspect, Index] = {}  # the last one used comes last
+        self._making: dict[asyncio.Task[None], None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._made)
@@ -108,24 +108,24 @@ class Indexes:
             if self._is_often_asked(aspect):
                 self._begin(aspect, list(keys()), get)
             return None
-        self._made.move_to_end(aspect)
+        self._made[aspect] = self._made.pop(aspect)
         return index.find(str(interest.value)) if index.ready else None
 
     def _is_often_asked(self, aspect: Aspect) -> bool:
         count = self._asked.pop(aspect, 0) + 1
         self._asked[aspect] = count
         if len(self._asked) > ASKED:
-            self._asked.popitem(last=False)
+            del self._asked[next(iter(self._asked))]
         return count >= OFTEN
 
     def _begin(self, aspect: Aspect, keys: list[bytes], get: Callable[[bytes], Entry | None]) -> None:
         del self._asked[aspect]
         if len(self._made) >= MOST:
-            self._made.popitem(last=False)
+            del self._made[next(iter(self._made))]
         index = self._made[aspect] = Index(aspect, self._labels_and_fields_of)
         task = asyncio.get_running_loop().create_task(_make(index, keys, get))
-        self._making.add(task)
-        task.add_done_callback(self._making.discard)
+        self._making[task] = None
+        task.add_done_callback(self._making.pop)
 
 
 async def _make(index: Index, keys: list[bytes], get: Callable[[bytes], Entry | None]) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
@@ -132,7 +131,7 @@ class Undoings:
     """The `Undone`s of one resource, for the revisions of the last requests."""
 
     def __init__(self) -> None:
-        self._found: OrderedDict[int, Undone] = OrderedDict()
+        self._found: dict[int, Undone] = {}
 
     def at(self, resource: PresentState, revision: int) -> Undone:
         """The resource as it was at a revision. Raises Overrun if the history begins later."""
@@ -147,6 +146,6 @@ class Undoings:
             found.extend()
             asyncio.get_running_loop().call_later(KEPT, self._found.pop, revision, None)
         while len(self._found) >= MOST:
-            self._found.popitem(last=False)
+            del self._found[next(iter(self._found))]
         self._found[revision] = found
         return found

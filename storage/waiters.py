@@ -67,8 +67,8 @@ class _Crowd:
 
     __slots__ = ("_alarm", "_due", "_late", "_sent", "_since", "_woken", "followers", "members", "position", "waiters")
 
-    def __init__(self, late: set[_Crowd], sent: Sent) -> None:
-        """The crowd is in the set `late` while a delayed wake-up is scheduled."""
+    def __init__(self, late: dict[_Crowd, None], sent: Sent) -> None:
+        """The crowd is in `late` while a delayed wake-up is scheduled."""
         self._sent = sent
         self.waiters: set[Waiter] | None = None  # None saves memory: there are ten thousands of crowds without waiters
         self.followers: dict[Told, None] = {}
@@ -98,7 +98,7 @@ class _Crowd:
             self.wake()
         else:
             self._alarm = loop.call_at(due, self.wake)
-            self._late.add(self)
+            self._late[self] = None
 
     def _size(self) -> int:
         return len(self.followers) + (len(self.waiters) if self.waiters else 0)
@@ -113,7 +113,7 @@ class _Crowd:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-            self._late.discard(self)
+            self._late.pop(self, None)
         if self._size() >= CROWD:
             self._woken = asyncio.get_running_loop().time()
         waiters, self.waiters = self.waiters, None
@@ -164,7 +164,7 @@ class Waiters:
         """Calls `sent` with the number of followers that were just called, and the time by the monotonic clock."""
         self._sent = sent
         self._labels_and_fields_of = labels_and_fields_of
-        self._late: set[_Crowd] = set()
+        self._late: dict[_Crowd, None] = {}  # empty, it is smaller than a set
         self._any = _Crowd(self._late, self._sent)
         self._found: dict[Aspect, dict[bytes | str, _Crowd]] = {}
 

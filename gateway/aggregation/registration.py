@@ -10,7 +10,7 @@ from collections.abc import Collection
 from gateway.aggregation.services import AUTOMANAGED, GROUP, RESOURCE, ApiServices
 from gateway.customresources.definitions import Definitions, ServedVersions
 from gateway.jsontypes import JsonObject
-from gateway.kinds.registry import Registry, builtin_groups
+from gateway.kinds.registry import Registry
 from gateway.work_queue import WorkQueue
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
@@ -25,7 +25,7 @@ class Registration:
 
     def __init__(self, services: ApiServices, registry: Registry, actor: Actor, definitions: Definitions) -> None:
         self._services, self._actor, self._definitions = services, actor, definitions
-        self._builtin = builtin_groups(registry)
+        self._builtin = registry.builtin_groups()
         self._counted: dict[str, ServedVersions] = {}  # by the name of a CRD
         self._counts: dict[tuple[str, str], int] = {}
         self._complete = False  # whether all wanted APIServices have existed at once since the start

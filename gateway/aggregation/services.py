@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from gateway.discovery.others import version_order
-from gateway.jsontypes import JsonObject, loads
+from gateway.jsontypes import JsonObject
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
 from gateway.outbound.target import Target
@@ -35,8 +35,13 @@ class ApiService:
     service: tuple[str, str, int] | None = None
     insecure: bool = False
     bundle: str = ""  # CAs, PEM
+    entry: Entry | None = field(default=None, compare=False)
     revision: int = 0
-    uid: str = ""
+
+    @property
+    def uid(self) -> str:
+        """The uid of the object."""
+        return "" if self.entry is None else str(self.entry.parsed()["metadata"]["uid"])
 
     @property
     def group_version(self) -> str:
@@ -113,7 +118,10 @@ class ApiServices:
 
 
 def _read(entry: Entry, before: object) -> ApiService:
-    obj: JsonObject = loads(b"{" + entry.tail)
+    return replace(entry.derived(_content, _content), entry=entry, revision=entry.revision)
+
+
+def _content(obj: JsonObject) -> ApiService:
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     conditions = (obj.get("status") or {}).get("conditions") or ()
     service = spec.get("service")
@@ -135,6 +143,4 @@ def _read(entry: Entry, before: object) -> ApiService:
         service=place,
         insecure=bool(spec.get("insecureSkipTLSVerify")),
         bundle=bundle,
-        revision=entry.revision,
-        uid=meta["uid"],
     )

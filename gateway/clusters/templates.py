@@ -35,7 +35,8 @@ _CHUNK = 1 << 20  # bytes of a key's value; etcd accepts 1.5 MB
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
-_OWN = b'"uid":"', b'"creationTimestamp":"', b'"time":"'  # what comes before holes that two objects may differ in
+# What comes before the holes of values that are equal apart from uids and times of such members.
+_OWN = b'"uid":"', b'"creationTimestamp":"', b'"time":"', b'"lastTransitionTime":"'
 _NUMBER, _TIME = b"%012d", 0  # what follows the hole; uids have the numbers from 1 on
 
 
@@ -73,8 +74,8 @@ class ClusterTemplate:
         return Contents(self.keys, self._is_equal)
 
     def _is_equal(self, place: int) -> bool:
-        """Whether all holes of a value are the values of such members of metadata. No text within a string ends so: its
-        quotes are escaped.
+        """Whether all holes of a value are the values of such members. No text within a string ends so: its quotes are
+        escaped.
         """
         return all(before.endswith(_OWN) for before in self.pieces[place][:-1:2])
 

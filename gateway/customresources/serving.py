@@ -19,7 +19,6 @@ from gateway.customresources.status import write_status
 from gateway.endpoints.table import EndpointTable
 from gateway.jsontypes import JsonObject
 from gateway.kinds.metadata import now_text
-from gateway.kinds.registry import builtin_groups
 from gateway.kinds.resource import Resource
 from gateway.writing.offload import offloaded
 
@@ -54,7 +53,7 @@ class Serving:
         self._known, self._endpoints, self._converter = known, endpoints, converter
         self._served: dict[str, _Served] = {}
         self._enabled = endpoints.registry.release.gates.enabled
-        self._builtin = builtin_groups(endpoints.registry)
+        self._builtin = endpoints.registry.builtin_groups()
         self.cleaning: dict[str, asyncio.Task[None]] = {}  # by name
 
     def end(self) -> None:

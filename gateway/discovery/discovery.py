@@ -22,7 +22,7 @@ from gateway.http.negotiation import (
     unacceptable,
 )
 from gateway.jsontypes import loads
-from gateway.kinds.registry import Registry, builtin_groups
+from gateway.kinds.registry import Registry
 from gateway.schema.catalog import META, type_of
 
 AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -55,7 +55,7 @@ class Discovery:
         """`media` has the media types of the documents of group versions; `others` knows extension API servers."""
         self._media, self._others = media, others
         self._registry, self._address = registry, server_address
-        self._builtin = builtin_groups(registry) & registry.groups.keys()
+        self._builtin = registry.builtin_groups() & registry.groups.keys()
         self._stale = True
         self._legacy: dict[str, bytes] = {}
         self._aggregated: dict[str, bytes] = {}

@@ -28,12 +28,21 @@ class Registry:
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
     _of_prefix: dict[str, int] = field(default_factory=dict)  # how many of `resources` have a storage prefix
+    _builtin: frozenset[str] | None = None  # once it is asked for, until resources are added
 
     def copy(self, release: Release | None = None) -> Registry:
         """A copy that changes on its own. `release` replaces the release, as for other values of feature gates."""
         groups = {group: list(versions) for group, versions in self.groups.items()}
         tables = self._of_version.copy(), self._of_kind.copy(), self._of_prefix.copy()
-        return Registry(self.resources.copy(), groups, release or self.release, self.unserved, *tables)
+        return Registry(
+            self.resources.copy(), groups, release or self.release, self.unserved, *tables, self.builtin_groups()
+        )
+
+    def builtin_groups(self) -> frozenset[str]:
+        """The groups that have kinds without a CRD."""
+        if self._builtin is None:
+            self._builtin = frozenset(each.group for each in self.resources.values() if _is_builtin(each))
+        return self._builtin
 
     def get(self, group: str, version: str, resource: str, subresource: str = "") -> Resource | None:
         return self.resources.get((group, version, resource, subresource))
@@ -114,12 +123,14 @@ class Registry:
         if key in self.resources:
             self._leave(key)
         self.resources[key] = each
+        self._builtin = None
         self._of_prefix[each.storage_prefix] = self._of_prefix.get(each.storage_prefix, 0) + 1
         if not each.subresource:
             self._of_kind[each.group, each.version, each.kind] = each
 
     def _leave(self, key: Key) -> None:
         prefix = self.resources.pop(key).storage_prefix
+        self._builtin = None
         self._of_prefix[prefix] -= 1
         if not self._of_prefix[prefix]:
             del self._of_prefix[prefix]
@@ -148,9 +159,8 @@ class Registry:
                 del self.groups[group]
 
 
-def builtin_groups(registry: Registry) -> frozenset[str]:
-    """The groups that have kinds without a CRD."""
-    return frozenset(each.group for each in registry.resources.values() if each.model_version.openapi is None)
+def _is_builtin(resource: Resource) -> bool:
+    return resource.model_version.openapi is None
 
 
 _SUBRESOURCES = {"": 0, "status": 1, "scale": 2}

@@ -13,7 +13,6 @@ from gateway.http.exchange import TEXT_TYPE, Request, Response
 from gateway.http.negotiation import is_human, pretty_parameter
 from gateway.http.request_info import MalformedPath, RequestInfo, request_info
 from gateway.http.status import not_found
-from gateway.kinds.registry import builtin_groups
 from gateway.kinds.strategies import is_imported
 from gateway.memo import Memory
 from gateway.requests.context import Outcome, RequestContext, Route
@@ -42,7 +41,7 @@ class Routes:
         self._registry, self._endpoints = gateway.registry, gateway.endpoints
         self._media = gateway.services.media
         self._longest = gateway.settings.request_timeout
-        self._builtin = builtin_groups(gateway.registry) & gateway.registry.groups.keys()
+        self._builtin = gateway.registry.builtin_groups() & gateway.registry.groups.keys()
         self.gets: Memory[tuple[str, bytes], Route] = Memory(_ROUTES)  # by path and query
         self.creates: Memory[tuple[str, bytes], Route] = Memory(_ROUTES)
         self._delegated: Memory[tuple[str, bytes], Delegated] = Memory(_ROUTES)  # GETs that go to other servers

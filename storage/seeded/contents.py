@@ -16,8 +16,8 @@ class Contents:
     """
 
     def __init__(self, keys: Sequence[bytes], is_equal: Callable[[int], bool] = lambda place: True) -> None:
-        """`is_equal` says whether the values at a place differ only in the uid and the times of the object's own
-        metadata.
+        """`is_equal` says whether the values at a place differ only in members with these names: uid,
+        creationTimestamp, time, lastTransitionTime.
         """
         self.keys = keys
         self.needs_nobody = False  # whether controllers have looked at such a part, and found nothing to do
@@ -26,8 +26,8 @@ class Contents:
 
     def derived(self, place: int, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which is called once for the seeds at a place, and for each of them if their values
-        differ elsewhere. It must not depend on the uid, the times and the resourceVersion in the metadata. `key` says
-        what is made.
+        differ elsewhere. It must not depend on members of these names, and not on the resourceVersion. `key` says what
+        is made.
         """
         at = place, key
         if at in self._derived:

@@ -8,6 +8,7 @@ from typing import Any, cast
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.services import ApiService
 from gateway.writing.options import DeleteOptions
+from storage.entry import Entry
 
 NAME = "v1.e.com"
 
@@ -19,7 +20,8 @@ async def test_the_very_one_is_removed_that_was_looked_at() -> None:
         deleted.append(options)
         return True
 
-    service = ApiService(NAME, "e.com", "v1", 1, 1, "true", True, uid="u-1")
+    entry = Entry(b"key", b"{", b'"metadata":{"uid":"u-1"}}', 1)
+    service = ApiService(NAME, "e.com", "v1", 1, 1, "true", True, entry=entry)
     services = SimpleNamespace(get={NAME: service}.get, on_change=lambda listener: None)
     actor = SimpleNamespace(of=lambda *place: None, delete=delete)
     definitions = SimpleNamespace(on_change=lambda listener: None)
