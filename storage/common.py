@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 
 from storage.cache import ResourceCache
 from storage.consistency import ConsistentReads
-from storage.entry import Entry
 from storage.errors import Compacted, Unavailable
 from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue
 from storage.feed import Feed

@@ -40,6 +40,7 @@ logger = logging.getLogger(__name__)
 IDLE = 600.0  # seconds without a request or a watch after which a control plane rests
 _MOST_IDLE = 32  # connections of one control plane that wait for the next call
 LOOK = 60.0  # seconds between two looks
+_JUST_NOW = 1.0  # seconds
 
 Beginning = tuple[Fence | None, Seeds | None]
 _SECRETS = GroupVersionResource("", "v1", "secrets")
@@ -49,7 +50,8 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 class ClusterRow:
     """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
     the last one that put it to rest. What is awake was made with these `credentials`. `door` checks requests while it
-    rests, and has its own; `opening` is the task that makes it.
+    rests, and has its own; `opening` is the task that makes it. `begun` is what it begins with as of a time of the
+    monotonic clock: the request for which the door is made is often the one that wakes it.
     """
 
     described: ClusterDefinition
@@ -59,6 +61,7 @@ class ClusterRow:
     credentials: ClusterCredentials | None = field(default=None, repr=False)
     door: Door | None = field(default=None, repr=False)
     opening: asyncio.Task[Door] | None = field(default=None, repr=False)
+    begun: tuple[float, Beginning] | None = field(default=None, repr=False)
     gone: bool = False
 
 
@@ -202,9 +205,12 @@ class Table:
         try:
             if after is not None:
                 await asyncio.wait([after])
-            credentials, beginning = self._needed(row), await self._beginning(row.described)
+            credentials, (read, known) = self._needed(row), row.begun or (0.0, None)
+            row.begun = None
+            if known is None or monotonic() - read > _JUST_NOW:
+                known = await self._beginning(row.described)
             with _loadable(row):
-                made = self._made(row, credentials, beginning)
+                made = self._made(row, credentials, known)
             try:
                 await made.begin()
                 await self.roles.complete(made.gateway.endpoints, made.database)
@@ -235,12 +241,13 @@ class Table:
     async def _open(self, row: ClusterRow) -> Door:
         try:
             of, credentials = row.described, self._needed(row)
-            store = self._database(of.uid, await self._beginning(of)).store
+            beginning = await self._beginning(of)
+            store = self._database(of.uid, beginning).store
             with _loadable(row):
                 authenticator = self._means.authenticator(self._settings(of, credentials), store)
                 door = Door(authenticator, self._visitors(row), credentials)
             if row.awake is None:
-                row.door = door
+                row.door, row.begun = door, (monotonic(), beginning)
             return door
         finally:
             row.opening = None

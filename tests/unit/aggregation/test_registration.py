@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from gateway.aggregation.registration import Registration
 from gateway.aggregation.services import ApiService
+from gateway.kinds.registry import Registry
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
 
@@ -25,5 +26,5 @@ async def test_the_very_one_is_removed_that_was_looked_at() -> None:
     services = SimpleNamespace(get={NAME: service}.get, on_change=lambda listener: None)
     actor = SimpleNamespace(of=lambda *place: None, delete=delete)
     definitions = SimpleNamespace(on_change=lambda listener: None)
-    await Registration(*cast(Any, (services, SimpleNamespace(resources={}), actor, definitions))).reconcile(NAME)
+    await Registration(*cast(Any, (services, Registry(), actor, definitions))).reconcile(NAME)
     assert [options.uid for options in deleted] == ["u-1"]

@@ -8,9 +8,14 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.clusters import awake
 from gateway.clusters.awake import Awake
 from gateway.clusters.table import ClusterRow, Table
+from storage.common import CommonCache, PartCache
+from storage.etcd import KeyValue
 from storage.fence import Fence
+from storage.seeded.contents import Contents
+from storage.seeded.seeds import Seeds
 
 
 async def test_controllers_that_fail_are_begun_anew(caplog: pytest.LogCaptureFixture) -> None:
@@ -100,3 +105,94 @@ async def test_one_that_is_deleted_while_it_ends_is_awaited() -> None:
     table.before.may_end.set()
     await asyncio.gather(ended, resting)
     assert table.before.has_ended
+
+
+class _Led(Awake):
+    """A control plane as it begins, whose controllers run until they are ended."""
+
+    def __init__(self, contents: Contents) -> None:
+        common = CommonCache(b"/clusters/", lambda name: None)
+        born = KeyValue(b"/clusters/u/born", b"", 5, 5, 1)
+        self.part = PartCache(common, "u", Seeds(b"/clusters/u/", born, contents, lambda place: b""))
+        self.part.is_as_begun, self.part.on_first_write = True, self._begin_controllers
+        self.runs, self.running = 0, asyncio.Event()
+        controllers = SimpleNamespace(lead=self._run, have_looked=True)
+        self.gateway = cast(Any, SimpleNamespace(stopping=asyncio.Event(), controllers=controllers))
+        self.database = cast(Any, SimpleNamespace(cache=self.part))
+        self._fence = self._leading = self._resting = None
+        self.ended = False
+
+    async def _run(self, fence: object) -> None:
+        self.runs += 1
+        self.running.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.running.clear()
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(awake, "_SOON", 0.0)
+
+
+_FENCE = cast(Fence, "the fence")
+
+
+@pytest.mark.usefixtures("soon")
+async def test_controllers_that_found_nothing_to_do_run_again_once_somebody_writes() -> None:
+    led = _Led(Contents([]))
+    led.lead(_FENCE)
+    await led.running.wait()
+    led.settle()
+    assert led._resting is not None
+    await led._resting
+    assert not led.running.is_set()
+    led.part.written()
+    await led.running.wait()
+    led.settle()
+    assert led.runs == 2 and led._resting is None, "they run on"
+    await led.follow()
+
+
+@pytest.mark.usefixtures("soon")
+async def test_controllers_that_are_at_work_go_on() -> None:
+    led = _Led(Contents([]))
+    cast(Any, led.gateway.controllers).have_looked = False
+    led.lead(_FENCE)
+    await led.running.wait()
+    led.settle()
+    assert led._resting is None and led.running.is_set()
+    await led.follow()
+
+
+@pytest.mark.usefixtures("soon")
+async def test_a_write_while_they_end_begins_them_again() -> None:
+    led = _Led(Contents([]))
+    led.lead(_FENCE)
+    await led.running.wait()
+    led.settle()
+    resting = led._resting
+    assert resting is not None
+    led.part.written()
+    await resting
+    await led.running.wait()
+    assert led.runs == 2
+    await led.follow()
+
+
+async def test_an_equal_one_needs_controllers_from_its_first_write_on() -> None:
+    contents = Contents([])
+    contents.needs_nobody = True
+    led = _Led(contents)
+    led.part.written()
+    assert led._leading is None, "another process leads"
+    led.part.is_as_begun = True
+    led.lead(_FENCE)
+    assert led._leading is None
+    led.part.written()
+    await led.running.wait()
+    await led.follow()
+    led.part.is_as_begun = True
+    led.part.written()
+    assert led._leading is None, "it leads no more"

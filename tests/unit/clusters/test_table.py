@@ -16,7 +16,8 @@ from gateway.http.status import StatusError
 
 def row(name: str, since: float | None, credentials: str = "as in the Secret") -> Any:
     awake = SimpleNamespace(rests_since=lambda: since)
-    return SimpleNamespace(described=SimpleNamespace(name=name), awake=awake, credentials=credentials)
+    described = SimpleNamespace(name=name)
+    return SimpleNamespace(described=described, awake=awake, credentials=credentials, begun=None)
 
 
 class _Rows(Table):

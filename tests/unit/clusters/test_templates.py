@@ -116,3 +116,20 @@ async def test_one_that_could_not_be_read_is_read_again() -> None:
         await templates.seeds(str(UID), BORN)
     etcd.packed = packed
     assert await templates.seeds(str(UID), BORN) is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "shared"),
+    [
+        (b'{"metadata":{"uid":"%b"},"rules":[]}' % OWN, True),
+        (b'{"metadata":{"uid":"%b","creationTimestamp":"2026-01-02T03:04:05Z"}}' % OWN, True),
+        (b'{"metadata":{"uid":"%b"},"rules":[{"resourceNames":["%b"]}]}' % (OWN, OWN), False),
+        (b'{"metadata":{"uid":"%b"},"subjects":[{"name":"\\"uid\\":\\"%b"}]}' % (OWN, OWN), False),
+        (b'{"metadata":{"uid":"%b"},"subjects":[{"name":"x%b"}]}' % (OWN, OWN), False),
+    ],
+)
+def test_control_planes_share_nothing_of_values_with_a_uid_that_may_matter(value: bytes, shared: bool) -> None:
+    contents, made = template_of([(b"a", value)], {OWN}).contents, list[int]()
+    for _ in range(2):
+        contents.derived(0, "x", lambda: made.append(1))
+    assert len(made) == (1 if shared else 2)

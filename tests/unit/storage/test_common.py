@@ -197,3 +197,28 @@ def test_a_mark_beside_a_put_deletes_nothing(plural: bytes) -> None:
     feed._apply([KeyEvent(PUT, KeyValue(key, canonical("x"), 8, 8, 1), None), marked(seeds, plural + b"/n/x", 8)])
     feed._apply([marked(seeds, plural + b"/n/x", 9, version=2)])
     assert key in (values_of(part) or ())
+
+
+def test_the_first_write_of_somebody_is_told() -> None:
+    """Controllers that wait for it must miss none: of this process, of another one, or in a time that was not seen."""
+    feed, part, seeds = seeded()
+    told = list[bool]()
+
+    def begun() -> list[bool]:
+        part.is_as_begun, part.on_first_write = True, lambda: told.append(part.is_as_begun)
+        return told
+
+    def put(key: bytes) -> KeyEvent:
+        return KeyEvent(PUT, KeyValue(seeds.root + key, canonical("y"), 8, 8, 1), None)
+
+    begun()
+    feed._apply([put(b"apiserver-gateway/roles")])
+    assert part.is_as_begun and not told, "it is about the part"
+    for events in ([put(b"pods/n/y")], [put(b"gadgets/n/y")], [marked(seeds, b"pods/n/x", 8)]):
+        begun().clear()
+        feed._apply(events)
+        feed._apply(events)
+        assert told == [False]
+    begun().clear()
+    feed._cache.unowned.start_over()
+    assert told == [False], "all is loaded anew"
