@@ -95,8 +95,7 @@ class Awake:
         await gateway.definitions.ready.wait()
         gateway.served.set()
         self._used = monotonic()
-        call_later = asyncio.get_running_loop().call_later
-        self._settling = [call_later(_LOOKED, self.settle), call_later(_SETTLED, self.settle)]
+        self._settle_later()
 
     def _aggregate(self, _names: Collection[str]) -> None:
         """Begins to look at extension API servers once an APIService names one."""
@@ -148,6 +147,7 @@ class Awake:
         if self._fence is None or self._needs_no_controllers() or not (self._leading is None or self._leading.done()):
             return
         leading = self._lead(self._fence, after)
+        self._settle_later()
         self._leading = asyncio.create_task(leading, name="controllers of a control plane")
 
     def _needs_no_controllers(self) -> bool:
@@ -158,6 +158,13 @@ class Awake:
         """What it begins with, if nobody has written in it since."""
         cache = self.database.cache
         return cache.seeds if isinstance(cache, PartCache) and cache.is_as_begun else None
+
+    def _settle_later(self) -> None:
+        """Settles once its controllers have looked at all objects, for which they remember forms of each."""
+        call_later = asyncio.get_running_loop().call_later
+        for timer in self._settling:
+            timer.cancel()
+        self._settling = [call_later(_LOOKED, self.settle), call_later(_SETTLED, self.settle)]
 
     def settle(self) -> None:
         """Frees what was needed to load it, and ends controllers that have found nothing to do at its beginning."""

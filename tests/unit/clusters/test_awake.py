@@ -120,6 +120,7 @@ class _Led(Awake):
         self.gateway = cast(Any, SimpleNamespace(stopping=asyncio.Event(), controllers=controllers))
         self.database = cast(Any, SimpleNamespace(cache=self.part))
         self._fence = self._leading = self._resting = None
+        self._settling = []
         self.ended = False
 
     async def _run(self, fence: object) -> None:
