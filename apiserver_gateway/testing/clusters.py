@@ -43,15 +43,16 @@ class Cluster:
         ask(self.server, "DELETE", f"{PATH}/{self.name}")
 
 
-def made(server: Host, name: str = "", timeout: float = REQUEST_TIMEOUT) -> Cluster:
+def made(server: Host, name: str = "", timeout: float = REQUEST_TIMEOUT, *, version: str = "") -> Cluster:
     """Makes a control plane on a server that runs with --control-planes. An empty `name` stands for a new, random name.
+    `version` is the minor of Kubernetes that it serves, such as "1.36"; "" is that of the server.
 
     Raises Refused, TimeoutError.
     """
     name = name or f"test-{uuid.uuid4().hex[:12]}"
     wait_for(server, _DEFINITION, condition("Established"), timeout)
     body = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": name}}
-    ask(server, "POST", PATH, {**body, "spec": {}})
+    ask(server, "POST", PATH, {**body, "spec": {"version": version} if version else {}})
     found = wait_for(server, f"{PATH}/{name}", lambda obj: (obj.get("status") or {}).get("phase") == "Ready", timeout)
     secret = ask(server, "GET", f"/api/v1/namespaces/kube-system/secrets/{found['status']['secret']}")["data"]
     kubeconfig = server.directory / f"kubeconfig-{name}"
@@ -61,9 +62,9 @@ def made(server: Host, name: str = "", timeout: float = REQUEST_TIMEOUT) -> Clus
 
 
 @contextlib.contextmanager
-def cluster(server: Host, name: str = "") -> Iterator[Cluster]:
+def cluster(server: Host, name: str = "", *, version: str = "") -> Iterator[Cluster]:
     """A control plane that is deleted at the end of the block."""
-    found = made(server, name)
+    found = made(server, name, version=version)
     try:
         yield found
     finally:

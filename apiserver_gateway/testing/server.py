@@ -87,11 +87,13 @@ class ApiServer:
 
         return Recorder(self)
 
-    def cluster(self, name: str = "") -> AbstractContextManager[Cluster]:
-        """A control plane of this server for a block, `with api.cluster() as cluster:`. It needs --control-planes."""
+    def cluster(self, name: str = "", *, version: str = "") -> AbstractContextManager[Cluster]:
+        """A control plane of this server for a block, `with api.cluster() as cluster:`. It needs --control-planes.
+        `version` is the minor of Kubernetes that it serves, such as "1.36"; "" is that of the server.
+        """
         from apiserver_gateway.testing.clusters import cluster
 
-        return cluster(self, name)
+        return cluster(self, name, version=version)
 
     def coordinates(self) -> dict[str, str]:
         """What another process needs to use the server, by `attached`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from time import monotonic
@@ -23,6 +23,7 @@ from gateway.pieces import is_ending, raise_own
 from gateway.quotas.room import Room
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
+from gateway.schema.catalog import catalog_of, served, serving
 from gateway.settings.config import Settings
 from storage.common import Common, PartCache
 from storage.database import Database
@@ -71,6 +72,11 @@ class Awake:
         self.database = database
         self.gateway, self._handler = means.gateway(settings, database, client)
         self.gateway.controllers.most_workers = 1  # each is a task that waits
+        minor = self.gateway.registry.release.binary
+        self.serving: Callable[[], AbstractContextManager[None]] = nullcontext
+        """The block, and tasks that it begins, have the schemas of the control plane's version of Kubernetes."""
+        if catalog_of(minor) is not served():
+            self.serving = partial(serving, minor)
         self._tasks = means.tasks(self.gateway.stopping)
         self._aggregating: asyncio.Task[None] | None = None
         self._fence: Fence | None = None  # while its controllers are to run
@@ -85,7 +91,9 @@ class Awake:
             cache.on_first_write = self._begin_controllers
 
     async def begin(self) -> None:
-        """Loads the objects, and serves the custom resources. Raises StorageError."""
+        """Loads the objects, and serves the custom resources. To be called in a block of `serving`. Raises
+        StorageError.
+        """
         gateway = self.gateway
         await self._common.attach(self.database.cache)
         gateway.readable.set()
@@ -102,7 +110,8 @@ class Awake:
         aggregation = self.gateway.aggregation
         if self._aggregating is None and aggregation.services.remote:
             run = partial(aggregation.run, Duty(None), most_workers=_CHECKED_AT_ONCE, registers=False)
-            self._aggregating = self._tasks.keep_up("aggregation", run)
+            with self.serving():
+                self._aggregating = self._tasks.keep_up("aggregation", run)
 
     async def answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers a request; the path in the scope is that within the control plane. Raises Refused."""
@@ -112,7 +121,8 @@ class Awake:
         try:
             if turn is not None:
                 await turn
-            await self._handler(scope, receive, send)
+            with self.serving():
+                await self._handler(scope, receive, send)
         finally:
             self._answering.discard(task)
             self._used = monotonic()
@@ -148,7 +158,8 @@ class Awake:
             return
         leading = self._lead(self._fence, after)
         self._settle_later()
-        self._leading = asyncio.create_task(leading, name="controllers of a control plane")
+        with self.serving():
+            self._leading = asyncio.create_task(leading, name="controllers of a control plane")
 
     def _needs_no_controllers(self) -> bool:
         seeds = self._seeds_alone()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.release.minors import GIT_VERSIONS
 from storage.entry import Entry
 
 GROUP, VERSION, PLURAL, KIND = "apiserver-gateway.dev", "v1alpha1", "controlplanes", "ControlPlane"
@@ -44,6 +45,11 @@ _TEMPLATE = {
     "description": "The control plane whose objects this one begins with, as they are when it is made. They cannot be "
     "exchanged later.",
     "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "the template cannot be changed"}],
+}
+_VERSION = {
+    **_TEXT,
+    "enum": list(GIT_VERSIONS),
+    "description": "The version of Kubernetes that the control plane serves; that of the server if it is not set.",
 }
 _LIMITED = {
     "objects": "The number of all objects, with those that it begins with.",
@@ -84,6 +90,7 @@ _STATUS = {
 }
 _COLUMNS = [
     {"name": "Phase", "type": "string", "jsonPath": ".status.phase"},
+    {"name": "Version", "type": "string", "jsonPath": ".spec.version"},
     {"name": "URL", "type": "string", "jsonPath": ".status.url"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
 ]
@@ -95,7 +102,10 @@ def definition() -> JsonObject:
         "type": "object",
         "x-kubernetes-validations": [{"rule": _LABEL, "message": "the name must be a DNS label"}],
         "properties": {
-            "spec": {"type": "object", "properties": {"admins": _ADMINS, "template": _TEMPLATE, "limits": _LIMITS}},
+            "spec": {
+                "type": "object",
+                "properties": {"admins": _ADMINS, "template": _TEMPLATE, "version": _VERSION, "limits": _LIMITS},
+            },
             "status": _STATUS,
         },
     }
@@ -136,6 +146,7 @@ class ClusterDefinition:
     is_ending: bool
     is_finalized: bool  # whether it has the finalizer
     limits: Limits = Limits()
+    version: str = ""  # the minor of Kubernetes that it serves; "" is that of the server
 
 
 def described(entry: Entry, _before: ClusterDefinition | None) -> ClusterDefinition:
@@ -153,4 +164,5 @@ def described(entry: Entry, _before: ClusterDefinition | None) -> ClusterDefinit
         bool(meta.get("deletionTimestamp")),
         FINALIZER in (meta.get("finalizers") or ()),
         Limits(**{name: int(limits.get(name) or 0) for name in _LIMITED}),
+        spec.get("version") or "",
     )

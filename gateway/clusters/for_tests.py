@@ -29,15 +29,16 @@ class ForTests:
         self._root, self._table = root, table
         self._actor = Actor(root.endpoints, ITSELF, manager="apiserver-gateway")
 
-    async def make(self, name: str) -> JsonObject:
-        """Makes a control plane and waits until it answers; "" stands for a new, random name. Returns its name, its
-        URL, its administrator's token and a kubeconfig. Raises StatusError, StorageError.
+    async def make(self, name: str, version: str = "") -> JsonObject:
+        """Makes a control plane and waits until it answers; "" stands for a new, random name, and for the version of
+        the server. Returns its name, its URL, its administrator's token and a kubeconfig. Raises StatusError,
+        StorageError.
         """
         name = name or f"test-{uuid4().hex[:12]}"
         try:
             async with asyncio.timeout(_PATIENCE):
                 await self._table.ready.wait()
-                obj: JsonObject = {"metadata": {"name": name}, "spec": {}}
+                obj: JsonObject = {"metadata": {"name": name}, "spec": {"version": version} if version else {}}
                 if await self._actor.create(self._actor.of(GROUP, VERSION, PLURAL), "", obj) is None:
                     raise already_exists(GROUP, PLURAL, name)
                 await self._until(lambda: self._table.described(name), name)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from threading import Thread
 
 from gateway.outbound.names import AddressInfo
 
-_MOST = 8  # threads of all control planes together
-_MOST_OF_ONE = 2  # lookups of one control plane
+_MOST = 64  # control planes that have a thread
+_MOST_SECOND = 8  # control planes that have a second one
 
 LookUp = Callable[[str], Sequence[AddressInfo]]
 Outcome = Sequence[AddressInfo] | OSError | ValueError
@@ -26,14 +26,18 @@ def _look_up(host: str) -> Sequence[AddressInfo]:
 
 
 class Lookups:
-    """The threads for the lookups of all control planes. A thread is taken until its lookup is done."""
+    """The threads for the lookups of all control planes. A thread is taken until its lookup is done.
 
-    def __init__(self, look_up: LookUp = _look_up, most: int = _MOST) -> None:
+    Of each control plane at most one lookup waits for one of `threads`, so they take turns. `second` is for a control
+    plane that has one of `threads`: it never waits for another one.
+    """
+
+    def __init__(self, look_up: LookUp = _look_up, most: int = _MOST, most_second: int = _MOST_SECOND) -> None:
         self._look_up = look_up
-        self.threads = asyncio.Semaphore(most)
+        self.threads, self.second = asyncio.Semaphore(most), asyncio.Semaphore(most_second)
 
     async def outcome(self, host: str) -> Outcome:
-        """Looks a name up. To be called with one of `threads`."""
+        """Looks a name up. To be called with one of `threads`, or with `second`."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Outcome] = loop.create_future()
 
@@ -66,8 +70,8 @@ class _Lookup:
 class ClusterLookups:
     """The lookups of one control plane: a `Resolver`. Calls for the same name at the same time share one."""
 
-    def __init__(self, shared: Lookups, most: int = _MOST_OF_ONE) -> None:
-        self._shared, self._free = shared, asyncio.Semaphore(most)
+    def __init__(self, shared: Lookups) -> None:
+        self._shared, self._first, self._second = shared, asyncio.Lock(), asyncio.Lock()
         self._of_host: dict[str, _Lookup] = {}
 
     async def __call__(self, host: str, port: int | None) -> Sequence[AddressInfo]:
@@ -96,11 +100,22 @@ class ClusterLookups:
 
     async def _carry_out(self, host: str, lookup: _Lookup) -> Outcome:
         try:
-            async with self._free, self._shared.threads:
+            async with self._thread():
                 lookup.begun = True
                 return await self._shared.outcome(host)
         finally:
             self._forget(host, lookup)
+
+    @asynccontextmanager
+    async def _thread(self) -> AsyncIterator[None]:
+        """The control plane's thread, or a second one if that is taken and one is free."""
+        second = self._shared.second
+        if self._first.locked() and not (self._second.locked() or second.locked()):
+            async with self._second, second:
+                yield
+        else:
+            async with self._first, self._shared.threads:
+                yield
 
     def _forget(self, host: str, lookup: _Lookup) -> None:
         if self._of_host.get(host) is lookup:

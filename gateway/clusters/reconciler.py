@@ -66,7 +66,7 @@ class Reconciler:
         self._queue: WorkQueue[str] = WorkQueue("control_planes", max_delay=60.0)
         self._actor = Actor(root.endpoints, ITSELF, manager=MANAGER)
         self._leading = Leading(table.common.client, Fence(b"", lambda _: False))  # until it leads
-        self._template: tuple[ClusterTemplate, str] | None = None  # with the digest of its default roles, if it has all
+        self._templates: dict[str, tuple[ClusterTemplate, str]] = {}  # by version; with the digest of all default roles
         self._making, self._copying = asyncio.Lock(), asyncio.Lock()
 
     async def lead(self, fence: Fence) -> None:
@@ -108,7 +108,7 @@ class Reconciler:
         if not await is_made(client, root):
             await clear_unmade(self._leading, root)
             try:
-                template, roles = await (self._copied(of) if of.template else self._objects())
+                template, roles = await (self._copied(of) if of.template else self._objects(of.version))
             except TooMuch as error:
                 await self._tell(of, MAKING, "False", "TemplateTooLarge", f"{of.template} cannot be copied: {error}")
                 self._queue.add_after(of.name, _LATER)
@@ -152,14 +152,22 @@ class Reconciler:
                 raise StorageError(f"the template of the control plane {of.name} is not ready")
             return await self._table.copy_of(found)
 
-    async def _objects(self) -> tuple[ClusterTemplate, str]:
+    async def _objects(self, version: str) -> tuple[ClusterTemplate, str]:
+        """What a control plane of a version begins with, and the digest of its default roles, "" if some are missing.
+
+        Raises Fenced, StorageError, OSError; ValueError for a version that this server does not have.
+        """
         async with self._making:
-            if self._template is None:
+            found = self._templates.get(version)
+            if found is None:
                 leading = self._leading
-                made, has_roles = await default_objects(self._table.scratch(SCRATCH, leading.fence), leading)
+                scratch = self._table.scratch(SCRATCH, leading.fence, version)
+                roles = self._table.roles.of(version, scratch.gateway.registry)
+                with scratch.serving():
+                    made, has_roles = await default_objects(scratch, leading)
                 self._root.feed.passed(await self._table.templates.keep(leading, made))
-                self._template = made, self._table.roles.digest if has_roles else ""
-            return self._template
+                found = self._templates[version] = made, roles.digest if has_roles else ""
+            return found
 
     async def _end(self, of: ClusterDefinition) -> None:
         if not of.is_finalized:

@@ -16,6 +16,7 @@ from gateway.controllers.bootstrap import BootstrapObjects, bootstrap_roles
 from gateway.controllers.bootstrap_roles import default_roles
 from gateway.endpoints.table import EndpointTable
 from gateway.jsontypes import dumps, loads
+from gateway.kinds.registry import Registry
 from gateway.release.release import Release
 from storage.change import KEEP, Decision, Put, change
 from storage.common import PartCache
@@ -60,6 +61,21 @@ class DefaultRoles:
                 await change(database.store, database.cache.root + _KEY, written)
         except StorageError as error:
             logger.warning("default roles of a control plane could not be completed: %s", error)
+
+
+class RolesOfVersions:
+    """The default roles of the versions of Kubernetes that control planes serve."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, DefaultRoles] = {}
+
+    def of(self, version: str, registry: Registry) -> DefaultRoles:
+        """Those of a version, "" for that of the server; `registry` is of a control plane that serves it."""
+        found = self._known.get(version)
+        if found is None:
+            groups = {group: tuple(versions) for group, versions in registry.groups.items()}
+            found = self._known[version] = DefaultRoles(registry.release, groups)
+        return found
 
 
 async def known(database: Database) -> str:

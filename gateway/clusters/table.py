@@ -14,7 +14,7 @@ from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, Clu
 from gateway.clusters.door import Door
 from gateway.clusters.lookups import ClusterLookups, Lookups
 from gateway.clusters.outbound import Outward
-from gateway.clusters.roles import DefaultRoles, known
+from gateway.clusters.roles import RolesOfVersions, known
 from gateway.clusters.secrets import NAMESPACE, ClusterCredentials, credentials_in, name_of
 from gateway.clusters.template_copy import copy_of
 from gateway.clusters.templates import ClusterTemplate, ClusterTemplates
@@ -95,10 +95,7 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
-        self.templates, self.roles = (
-            ClusterTemplates(self.common.client, prefix),
-            DefaultRoles(root.registry.release, root.registry.groups),
-        )
+        self.templates, self.roles = ClusterTemplates(self.common.client, prefix), RolesOfVersions()
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
         database.feed.listen(self.common.feed.passed)
@@ -158,6 +155,8 @@ class Table:
                     self._rows[name] = ClusterRow(now)
                     self._names[now.uid] = name
                 else:
+                    if now.version != row.described.version:
+                        self._end_later(row)  # the next request loads it with the other version
                     row.described = now
                     if row.awake is not None:
                         row.awake.limit(now.limits)
@@ -170,6 +169,9 @@ class Table:
         self._names.pop(row.described.uid, None)
         if row.awake is not None:
             row.awake.stop()  # its watches end now
+        self._end_later(row)
+
+    def _end_later(self, row: ClusterRow) -> None:
         task = asyncio.ensure_future(self._end(row))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
@@ -212,8 +214,10 @@ class Table:
             with _loadable(row):
                 made = self._made(row, credentials, known)
             try:
-                await made.begin()
-                await self.roles.complete(made.gateway.endpoints, made.database)
+                with made.serving():
+                    await made.begin()
+                    roles = self.roles.of(row.described.version, made.gateway.registry)
+                    await roles.complete(made.gateway.endpoints, made.database)
             except BaseException:
                 await made.end()
                 raise
@@ -269,16 +273,16 @@ class Table:
 
     def _settings(self, of: ClusterDefinition, credentials: ClusterCredentials) -> Settings:
         root, url = self._root.settings, self.url_of(of.name)
-        return settings_of(root, of.name, of.uid, url, credentials.token, credentials.key)
+        return settings_of(root, of.name, of.uid, url, credentials.token, credentials.key, of.version)
 
     def _visitors(self, row: ClusterRow) -> Visitors:
         return Visitors(self._root.services.authenticator, lambda: None if row.gone else row.described)
 
-    def scratch(self, part: str, fence: Fence) -> Awake:
+    def scratch(self, part: str, fence: Fence, version: str) -> Awake:
         """A control plane for the server itself, of no object: its part of etcd has another name than all others. It
-        writes only while the fence is held.
+        writes only while the fence is held. Raises ValueError for a version that this server does not have.
         """
-        settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "")
+        settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "", version)
         return self._part(settings, part, (fence, None))
 
     async def _beginning(self, of: ClusterDefinition) -> Beginning:

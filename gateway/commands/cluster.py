@@ -44,10 +44,13 @@ def _named(command: Callable[..., None]) -> Callable[..., None]:
 
 @command.command("create", short_help="make a control plane, and wait until it answers")
 @_named
+@click.option("--version", metavar="MINOR", help="the version of Kubernetes that it serves (default: the server's)")
 @click.option("--admin-user", "users", multiple=True, metavar="NAME", help="a user of the server who may enter it")
 @click.option("--admin-group", "groups", multiple=True, metavar="NAME", help="a group whose members may enter it")
 @api_flags
-def create(name: str, users: tuple[str, ...], groups: tuple[str, ...], kubeconfig: Path | None, of: str) -> None:
+def create(
+    name: str, version: str | None, users: tuple[str, ...], groups: tuple[str, ...], kubeconfig: Path | None, of: str
+) -> None:
     """Makes a ControlPlane object, and waits until requests below its URL are answered."""
     from gateway.clusters.definition import GROUP, KIND, VERSION
 
@@ -55,7 +58,7 @@ def create(name: str, users: tuple[str, ...], groups: tuple[str, ...], kubeconfi
         "apiVersion": f"{GROUP}/{VERSION}",
         "kind": KIND,
         "metadata": {"name": name},
-        "spec": {"admins": {"users": list(users), "groups": list(groups)}},
+        "spec": {"admins": {"users": list(users), "groups": list(groups)}, **({"version": version} if version else {})},
     }
 
     async def make(cluster: RemoteCluster) -> str:

@@ -75,7 +75,7 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
     return registry
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _registry(primary_family: str, release: Release) -> Registry:
     catalog = catalog_of(release.binary)
     registry, models = Registry(), _models(primary_family, release, catalog)

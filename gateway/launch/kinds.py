@@ -11,11 +11,16 @@ from gateway.settings.release import chosen_release
 
 
 def registry_of(settings: Settings) -> Registry:
-    """The built-in kinds, except those that --runtime-config switches off. As a side effect, the process serves the
-    schemas of the binary's minor.
+    """The built-in kinds of a process, as `kinds_of`. As a side effect, the process serves the schemas of the binary's
+    minor.
     """
+    serve(chosen_release(settings).binary)
+    return kinds_of(settings)
+
+
+def kinds_of(settings: Settings) -> Registry:
+    """The built-in kinds, except those that --runtime-config switches off."""
     release = chosen_release(settings)
-    serve(release.binary)
     registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
     if settings.runtime_config:
         from gateway.kinds.enablement import switched_off

@@ -62,7 +62,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.service_objects import ServiceObjects
 from gateway.launch.app import Answering, App
 from gateway.launch.checks import checks_of
-from gateway.launch.kinds import registry_of
+from gateway.launch.kinds import kinds_of, registry_of
 from gateway.observability.siblings import SiblingProcesses
 from gateway.operations.application import Operational
 from gateway.outbound.client import Client
@@ -135,7 +135,7 @@ def _answering(settings: Settings, handler: Answering) -> Answering:
 
 def gateway_of(settings: Settings, feeder: Path | None = None, on: On | None = None) -> Gateway:
     """The parts of a process, or of a control plane `on` some of the root's. Raises the same errors as `app_of`."""
-    registry, (database, client) = registry_of(settings), on[:2] if on else (None, Client())
+    registry, (database, client) = (kinds_of if on else registry_of)(settings), on[:2] if on else (None, Client())
     state = _state(settings, registry, feeder, database)
     servers = _servers(settings, state, client)
     services = _services(settings, registry, state, servers, on[2] if on else _audit(settings))

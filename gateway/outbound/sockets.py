@@ -46,6 +46,9 @@ async def dialled(host: str, port: int, bounds: Bounds | None = None) -> socket.
         if reaches is not None and not reaches(str(address[0])):
             failed = PermissionError(errno.EACCES, "this address may not be called")
             continue
+        if reaches is not None and not reaches(str(address[0]), of_host=_is_of_host(family, address)):
+            failed = PermissionError(errno.EACCES, "this address is of this host")
+            continue
         made = socket.socket(family, kind, protocol)
         try:
             made.setblocking(False)
@@ -62,6 +65,16 @@ async def dialled(host: str, port: int, bounds: Bounds | None = None) -> socket.
             made.close()
             raise
     raise failed
+
+
+def _is_of_host(family: int, address: tuple[Any, ...]) -> bool:
+    """Whether an address is of an interface of this host. Nothing is sent: a connection would tell whether its port is
+    open, since a closed one is refused at once.
+    """
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asked:
+        asked.connect((address[0], 9, *address[2:]))
+        return bool(asked.getsockname()[0] == asked.getpeername()[0])  # the kernel's choice of a source address
+    return False
 
 
 class SocketTransport(asyncio.Transport):

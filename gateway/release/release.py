@@ -66,7 +66,7 @@ def release_of(
     return _release(gates, minor, emulated, compatible or compatible_with(emulated, minor))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _release(gates: tuple[tuple[str, bool], ...], minor: str, emulated: str, compatible: str) -> Release:
     return Release(emulated, GIT_VERSIONS[minor], Gates(emulated, gates, minor, compatible), minor, compatible)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.config import InvalidSettings, Settings
 
 _CONFIGURED = frozenset({"ImagePolicyWebhook"})  # plug-ins that need a file, which only the root has
@@ -56,15 +57,35 @@ def common_prefix(settings: Settings) -> str:
     return f"{settings.etcd_prefix}-clusters"
 
 
-def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: str) -> Settings:
+def with_version(root: Settings, version: str) -> Settings:
+    """The settings of the server as those of one of another minor; those of the server itself if `version` is "".
+
+    Its gates and groups are those of a server with no flags for them, since other minors have others. Raises ValueError
+    for a minor that this server does not have: a newer version of it has.
+    """
+    if not version:
+        return root
+    if version not in GIT_VERSIONS:
+        raise ValueError(f"this server does not serve Kubernetes {version}")
+    released: dict[str, Any] = {
+        "emulated_version": "",
+        "min_compatibility_version": "",
+        "feature_gates": (),
+        "runtime_config": (),
+    }
+    return replace(root, kubernetes_version=version, **released)
+
+
+def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: str, version: str = "") -> Settings:
     """The settings of a control plane: those of the server, without its credentials and without its ways to know users.
 
     `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). Its issuer has its uid.
-    It shows and signs no certificate, and reads no file of the root but the CA that its clients trust.
+    It shows and signs no certificate, and reads no file of the root but the CA that its clients trust. `version` is its
+    minor, "" that of the server. Raises ValueError for one that the server does not have.
     """
     issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}/{uid}"
     return replace(
-        root,
+        with_version(root, version),
         **_OF_ROOT,
         etcd_prefix=f"{common_prefix(root)}/{uid}",
         shown_prefix=root.etcd_prefix,

@@ -55,8 +55,10 @@ class Users:
 class Clusters(Protocol):
     """Makes control planes below /clusters."""
 
-    async def make(self, name: str) -> object:
-        """What a client needs of a new one; "" stands for a new name. Raises StatusError, StorageError."""
+    async def make(self, name: str, version: str = "") -> object:
+        """What a client needs of a new one; "" stands for a new name, and for the version of the server. Raises
+        StatusError, StorageError.
+        """
         ...
 
     async def delete(self, name: str) -> None:
@@ -157,10 +159,11 @@ class TestingApi:
     async def _make_cluster(self, clusters: Clusters, request: Request) -> object:
         body = await request.body()
         try:
-            name = orjson.loads(body).get("name", "") if body else ""
+            asked = orjson.loads(body) if body else {}
+            name, version = asked.get("name") or "", asked.get("version") or ""
         except (ValueError, AttributeError):
-            raise bad_request('say nothing, or a name: {"name": "one"}') from None
-        return await clusters.make(str(name))
+            raise bad_request('say nothing, or a name and a version: {"name": "one", "version": "1.36"}') from None
+        return await clusters.make(str(name), str(version))
 
     async def _delete_cluster(self, clusters: Clusters, name: str, _request: Request) -> object:
         await clusters.delete(name)

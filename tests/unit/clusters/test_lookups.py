@@ -64,14 +64,39 @@ async def test_slow_names_of_a_control_plane_hold_up_nobody_else(names: NameServ
 
 
 async def test_all_control_planes_together_have_a_few_threads(names: NameServer) -> None:
-    lookups = Lookups(names.look_up, 3)
+    lookups = Lookups(names.look_up, 3, 2)
     planes = [ClusterLookups(lookups) for _ in range(5)]
-    hanging = [asyncio.create_task(each(f"slow{at}.example", None)) for at in range(2) for each in planes]
-    await names.until_asked(3)
-    assert lookups.threads.locked()
+    hanging = [asyncio.create_task(each(f"slow{at}.example", None)) for at in range(3) for each in planes]
+    await names.until_asked(5)
+    await asyncio.wait(hanging, timeout=0)
+    assert lookups.threads.locked() and lookups.second.locked() and len(names.asked) == 5
     names.answer.set()
     await asyncio.gather(*hanging)
-    assert not lookups.threads.locked()
+    assert not lookups.threads.locked() and not lookups.second.locked()
+
+
+async def test_control_planes_whose_names_hang_leave_a_thread_to_each_other_one(names: NameServer) -> None:
+    lookups = Lookups(names.look_up)
+    hostile = [ClusterLookups(lookups) for _ in range(20)]
+    hanging = [asyncio.create_task(each(f"slow{at}.example", 1)) for at in range(10) for each in hostile]
+    await names.until_asked(20 + 8)
+    assert await ClusterLookups(lookups)("quick.example", 443)
+    assert lookups.second.locked() and not lookups.threads.locked()
+    names.answer.set()
+    await asyncio.gather(*hanging)
+
+
+async def test_control_planes_take_turns_when_all_threads_are_taken(names: NameServer) -> None:
+    lookups = Lookups(names.look_up, 1, 1)
+    hostile, other = ClusterLookups(lookups), ClusterLookups(lookups)
+    hanging = [asyncio.create_task(hostile(f"slow{number}.example", 1)) for number in range(9)]
+    await names.until_asked(2)
+    asked = asyncio.create_task(other("quick.example", 443))
+    await asyncio.wait([asked], timeout=0)
+    names.answer.set()
+    assert await asked
+    assert names.asked.index("quick.example") < 9, "it does not wait for all names of the other one"
+    await asyncio.gather(*hanging)
 
 
 async def test_the_same_name_is_looked_up_once(names: NameServer) -> None:
@@ -86,8 +111,8 @@ async def test_the_same_name_is_looked_up_once(names: NameServer) -> None:
 
 
 async def test_a_lookup_that_nobody_waits_for_keeps_its_thread_until_it_is_done(names: NameServer) -> None:
-    lookups = Lookups(names.look_up, 1)
-    plane = ClusterLookups(lookups, 1)
+    lookups = Lookups(names.look_up, 1, 0)
+    plane = ClusterLookups(lookups)
     begun = asyncio.create_task(plane("slow.example", 80))
     await names.until_asked(1)
     waiting = asyncio.create_task(plane("quick.example", 80))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 
 import pytest
 
@@ -44,6 +45,30 @@ async def test_a_client_reaches_what_is_allowed() -> None:
             await dialled(host, port, Bounds(Outward(), resolved))
         with pytest.raises(PermissionError, match="this address is of this host"):
             await dialled(host, port, Bounds(but_this_host, resolved))
+
+
+async def test_nobody_learns_which_ports_of_this_host_are_open() -> None:
+    """The address is refused before a connection, which a closed port would refuse in other words, and sooner."""
+    accepted = list[object]()
+    server = await asyncio.start_server(lambda reader, writer: accepted.append(writer), "127.0.0.1", 0)
+    but_this_host = Bounds(lambda address, *, of_host=False: not of_host, resolved)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        told = []
+        for each in (port, closed_port()):
+            with pytest.raises(PermissionError) as refused:
+                await dialled(host, each, but_this_host)
+            told.append(str(refused.value))
+        (await dialled(host, port)).close()
+        while not accepted:
+            await asyncio.sleep(0)
+    assert told[0] == told[1] and len(accepted) == 1
+
+
+def closed_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
 
 
 @pytest.mark.parametrize(("address", "of_host"), [("127.0.0.1", False), ("::ffff:127.0.0.2", True), ("10.1.2.3", True)])
