@@ -1,4 +1,4 @@
-"""Passes requests below /clusters to the control plane that their path names; all others go to the root."""
+"""Passes requests to the control plane that their path or their host names; all others go to the root."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Awaitable
 from gateway.clusters.awake import Answering, Awake
 from gateway.clusters.definition import GROUP, PLURAL, READY
 from gateway.clusters.operations import HEALTH
-from gateway.clusters.paths import PREFIX, below_issuer, named, within
+from gateway.clusters.paths import PREFIX, below_issuer, named, names_of, within
 from gateway.clusters.recording import recorded
 from gateway.clusters.table import ClusterRow, Table
 from gateway.flowcontrol.level import Refused
@@ -24,19 +24,32 @@ from storage.errors import StorageError
 _WAKING_TIMEOUT = 60.0  # seconds
 
 
-def with_clusters(root: Answering, table: Table) -> Answering:
-    """The ASGI application of a process with control planes; `root` answers all paths that are not below /clusters."""
+def with_clusters(root: Answering, table: Table, domain: str = "") -> Answering:
+    """The ASGI application of a process with control planes; `root` answers all paths that are not below /clusters.
+
+    With a `domain`, a host NAME.DOMAIN is a control plane whatever the path is.
+    """
 
     def answer(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         if scope["raw_path"].startswith(PREFIX):
-            return _below(table, scope, receive, send)
+            return _below(table, named(scope["raw_path"]), scope, receive, send)
         return root(scope, receive, send)
 
-    return answer
+    if not domain:
+        return answer
+    name_of = names_of(domain)
+
+    def answer_by_host(scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        name = name_of(scope["headers"])
+        if name is None:
+            return answer(scope, receive, send)
+        return _below(table, (name, scope["raw_path"]), scope, receive, send)
+
+    return answer_by_host
 
 
-async def _below(table: Table, scope: Scope, receive: Receive, send: Send) -> None:
-    found = named(scope["raw_path"])
+async def _below(table: Table, found: tuple[str, bytes] | None, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers a request for a control plane and a path within it."""
     try:
         if found is None:
             raise StatusError(404, "NotFound", "this path names no control plane")

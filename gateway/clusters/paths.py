@@ -1,11 +1,13 @@
-"""The part of a request's path that names a control plane. It is read from the bytes as sent: nothing is unescaped or
-normalised before, so only one reader decides whose request it is.
+"""The part of a request that names a control plane: the beginning of its path, or its host (--control-planes-domain).
+
+Both are read from the bytes as sent: nothing is unescaped or normalised before, so only one reader decides whose
+request it is. The name is a choice, and proves nothing: each control plane accepts its own credentials only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gateway.audit.cluster import CLUSTER
@@ -24,6 +26,20 @@ def named(raw_path: bytes) -> tuple[str, bytes] | None:
     if below and not below.startswith(b"/"):
         return None
     return found.group().decode(), below or b"/"
+
+
+def names_of(domain: str) -> Callable[[Iterable[tuple[bytes, bytes]]], str | None]:
+    """A function that returns the name that the Host header says, below a domain; None for another host, and for
+    several such headers.
+    """
+    match = re.compile(rb"(%b)\.%b\.?(?::[0-9]{0,5})?" % (_NAME.pattern, re.escape(domain.encode())), re.I).fullmatch
+
+    def name(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
+        found = [value for key, value in headers if key == b"host"]
+        said = match(found[0]) if len(found) == 1 else None
+        return None if said is None else said[1].decode().lower()
+
+    return name
 
 
 _DISCOVERY = b"/.well-known/openid-configuration"

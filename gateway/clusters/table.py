@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from time import monotonic
@@ -78,9 +78,9 @@ def _loadable(row: ClusterRow) -> Iterator[None]:
 class Table:
     """The rows, by name. A change in the root's objects ends, at once, the control planes that they no longer name."""
 
-    def __init__(self, root: Gateway, means: Means, address: str) -> None:
-        """`root` is the gateway of the process itself, `address` its URL for clients."""
-        self._root, self._means, self._address = root, means, address
+    def __init__(self, root: Gateway, means: Means, url_of: Callable[[str], str]) -> None:
+        """`root` is the gateway of the process itself; `url_of` returns the URL of a control plane for clients."""
+        self._root, self._means, self._url_of = root, means, url_of
         self._rows: dict[str, ClusterRow] = {}
         self._names: dict[str, str] = {}  # by uid
         self._known: ByName[ClusterDefinition] = ByName("control planes", described, self._changed)
@@ -111,7 +111,7 @@ class Table:
 
     def url_of(self, name: str) -> str:
         """The URL of a control plane for clients."""
-        return f"{self._address}/clusters/{name}"
+        return self._url_of(name)
 
     def row(self, name: str) -> ClusterRow | None:
         """The row of a control plane; None if there is none of the name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from urllib.parse import urlsplit
 
 from gateway.access.authentication import Authenticator
 from gateway.clusters.awake import Answering, Means
@@ -46,16 +47,25 @@ def planes_of(
         return make(settings, database, client, partial(OwnOperations, probes=probes_of))
 
     means = Means(gateway, partial(knowing, root.registry), lambda stopping: Background(stopping, _failed))
-    table = Table(root, means, address_of(root.settings))
+    table = Table(root, means, partial(url_of, root.settings))
     reconciler = Reconciler(root, table)
     root.controllers.beside.append(reconciler.lead)
     operational.clusters = ForTests(root, table)
-    return ControlPlanes(root, table), with_clusters(handler, table)
+    return ControlPlanes(root, table), with_clusters(handler, table, root.settings.control_planes_domain)
 
 
 def probes_of(gateway: Gateway) -> Probes:
     """The health checks of a control plane. Metrics are of the process."""
     return Probes(gateway, BOOTSTRAP_HOOKS, checks_of(gateway), counts=False)
+
+
+def url_of(settings: Settings, name: str) -> str:
+    """The URL of a control plane for clients."""
+    address = address_of(settings)
+    if not settings.control_planes_domain:
+        return f"{address}/clusters/{name}"
+    port = urlsplit(address).port
+    return f"https://{name}.{settings.control_planes_domain}{f':{port}' if port else ''}"
 
 
 def address_of(settings: Settings) -> str:

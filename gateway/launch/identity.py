@@ -31,6 +31,8 @@ def identity_of(settings: Settings, advertised: str) -> tuple[CertificateFiles, 
     else:
         external = urlsplit(settings.kubeconfig_server).hostname or ""
         names = {settings.bind_address, advertised, settings.advertise_address, _service_address(settings), external}
+        if settings.control_planes_domain:
+            names.add(f"*.{settings.control_planes_domain}")
         made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - ANY_ADDRESS)
     if settings.proxy_client_cert_file is None:
         with suppress(OSError):  # with all keys given by flags, the directory may be read-only

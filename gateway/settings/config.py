@@ -205,6 +205,7 @@ class Settings:
     testing_api: bool = False
     recorder: bool = False
     control_planes: bool = False
+    control_planes_domain: str = ""
     control_planes_reach: tuple[str, ...] = ()
 
     def check(self) -> None:

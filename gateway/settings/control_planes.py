@@ -107,6 +107,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         testing_api=False,
         recorder=False,
         control_planes=False,
+        control_planes_domain="",
     )
 
 

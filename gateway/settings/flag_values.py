@@ -83,6 +83,14 @@ def host(text: str) -> str:
         return text.removesuffix(".").lower()
 
 
+def domain(text: str) -> str:
+    """A DNS name of which others are made with one more label, without a wildcard."""
+    found = host(text)
+    if found.startswith("*") or ":" in found or found.replace(".", "").isdigit() or len(found) > 253 - 64:
+        raise ValueError("give a domain such as planes.example.org")
+    return found
+
+
 def hosts(text: str) -> tuple[str, ...]:
     return tuple(map(host, names(text)))
 

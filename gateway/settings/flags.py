@@ -78,8 +78,8 @@ def settings_from(
         from gateway.settings.control_planes import check_beside
 
         check_beside(settings)
-    elif settings.control_planes_reach:
-        raise InvalidSettings(
-            "--control-planes-reach needs --control-planes: add it, or leave --control-planes-reach out"
-        )
+    for name in () if settings.control_planes else ("reach", "domain"):
+        if getattr(settings, f"control_planes_{name}"):
+            needs = f"--control-planes-{name}"
+            raise InvalidSettings(f"{needs} needs --control-planes: add it, or leave {needs} out")
     return settings

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from gateway.settings.flag import Flag
-from gateway.settings.flag_values import LOG_FORMATS, boolean, decimal, log_format, names, networks, number, seconds
+from gateway.settings.flag_values import (
+    LOG_FORMATS,
+    boolean,
+    decimal,
+    domain,
+    log_format,
+    names,
+    networks,
+    number,
+    seconds,
+)
 from gateway.settings.tls_choices import CIPHER_SUITES, TLS_VERSIONS
 from gateway.settings.verbosity import patterns
 
@@ -18,6 +28,13 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 boolean,
                 "serve more control planes below /clusters/NAME, which ControlPlane objects describe",
                 "BOOL",
+            ),
+            Flag(
+                "control-planes-domain",
+                domain,
+                "serve each control plane as NAME.DOMAIN too, for clients that cannot use a path; these names must "
+                "lead to the server",
+                "DOMAIN",
             ),
             Flag(
                 "control-planes-reach",

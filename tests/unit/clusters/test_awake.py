@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -38,8 +39,9 @@ async def test_controllers_that_fail_are_begun_anew(caplog: pytest.LogCaptureFix
 class _Ends:
     """An awake control plane whose end takes until the test says so."""
 
-    gateway = SimpleNamespace(endpoints=None)
+    gateway = SimpleNamespace(endpoints=None, registry=None)
     database = None
+    serving = nullcontext
 
     def __init__(self) -> None:
         self.may_end, self.ending, self.has_ended = asyncio.Event(), asyncio.Event(), False
@@ -62,7 +64,8 @@ class _Table(Table):
     def __init__(self, row: ClusterRow) -> None:
         self._rows, self._names, self._ending, self._fence = {"one": row}, {"uid": "one"}, set(), None
         self.before = cast(_Ends, row.awake)
-        self.roles = cast(Any, SimpleNamespace(complete=self._complete))
+        roles = SimpleNamespace(complete=self._complete)
+        self.roles = cast(Any, SimpleNamespace(of=lambda version, registry: roles))
 
     async def _complete(self, endpoints: object, database: object) -> None: ...
 
@@ -77,7 +80,7 @@ class _Table(Table):
 
 
 def _table() -> tuple[_Table, ClusterRow]:
-    row = ClusterRow(cast(Any, SimpleNamespace(name="one", uid="uid", limits=None)), cast(Any, _Ends()))
+    row = ClusterRow(cast(Any, SimpleNamespace(name="one", uid="uid", limits=None, version="")), cast(Any, _Ends()))
     return _Table(row), row
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.audit.cluster import CLUSTER
 from gateway.clusters.outbound import Outward
-from gateway.clusters.paths import named, within
+from gateway.clusters.paths import named, names_of, within
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,20 @@ def test_other_hosts_may_be_called(address: str) -> None:
 )
 def test_this_host_and_its_surroundings_may_not(address: str) -> None:
     assert not Outward()(address)
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        *((b"a.planes.example", "a"), (b"a.planes.example:6443", "a"), (b"A.Planes.Example.:1", "a")),
+        *((b"planes.example", None), (b"b.a.planes.example", None), (b"a.planesxexample", None), (b"", None)),
+        *((b"a-.planes.example", None), (b"a.planes.example:x", None), (b"a.planes.example\n", None)),
+    ],
+)
+def test_a_host_names_a_control_plane(host: bytes, name: str | None) -> None:
+    assert names_of("planes.example")([(b"accept", b"a.planes.example"), (b"host", host)]) == name
+
+
+def test_of_several_hosts_none_counts() -> None:
+    both = [(b"host", b"a.planes.example"), (b"host", b"a.planes.example")]
+    assert names_of("planes.example")(both) is names_of("planes.example")([]) is None

@@ -56,6 +56,13 @@ def test_what_does_not_go_with_control_planes_is_refused(flag: str, settings: Se
         check_beside(settings)
 
 
-def test_networks_of_control_planes_need_control_planes() -> None:
-    with pytest.raises(InvalidSettings, match="--control-planes-reach needs --control-planes"):
-        settings_from({"control-planes-reach": "127.0.0.0/8", "embedded-etcd": "true"}, {})
+@pytest.mark.parametrize(("flag", "value"), [("reach", "127.0.0.0/8"), ("domain", "planes.example")])
+def test_flags_of_control_planes_need_control_planes(flag: str, value: str) -> None:
+    with pytest.raises(InvalidSettings, match=f"--control-planes-{flag} needs --control-planes"):
+        settings_from({f"control-planes-{flag}": value, "embedded-etcd": "true"}, {})
+
+
+@pytest.mark.parametrize("domain", ["*.example", "10.0.0.1", "::1", "a..b", "-a.example", ".".join(["a" * 60] * 4)])
+def test_a_domain_of_control_planes_is_one_of_names(domain: str) -> None:
+    with pytest.raises(InvalidSettings, match="--control-planes-domain"):
+        settings_from({"control-planes-domain": domain, "control-planes": "true", "embedded-etcd": "true"}, {})
