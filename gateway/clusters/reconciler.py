@@ -20,12 +20,12 @@ from gateway.clusters.definition import (
     ClusterDefinition,
     definition,
 )
-from gateway.clusters.secrets import NAMESPACE, name_of, new_secret
+from gateway.clusters.secrets import NAMESPACE, follow_ca, name_of, new_secret, present_ca
 from gateway.clusters.table import Table
 from gateway.clusters.template_copy import TooMuch
 from gateway.clusters.templates import ClusterTemplate
 from gateway.http.user import ITSELF
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.metadata import now_text
 from gateway.requests.parts import Gateway
 from gateway.task_group import TaskGroup
@@ -96,6 +96,27 @@ class Reconciler:
             await self._end(described)
         elif described.phase != READY or not described.is_finalized:
             await self._make(described)
+        else:
+            await self._follow_ca(described)
+
+    def ca_changed(self) -> None:
+        """Follows the file of the serving certificate's CA: control planes tell it to their clients."""
+        self._templates.clear()
+        for name in self._table.names:
+            self._queue.add(name)
+
+    async def _follow_ca(self, of: ClusterDefinition) -> None:
+        """Writes the present CA into the Secret of a control plane that has a former one. Raises StatusError,
+        StorageError, OSError.
+        """
+        secrets = self._actor.of("", "v1", "secrets")
+        entry = secrets.store.cached_entry(secrets.key(NAMESPACE, name_of(of.name)))
+        if entry is None or of.uid not in (self._owners(of.name) or ()):
+            return
+        ca = present_ca(self._root.settings)
+        if follow_ca(loads(dumps(entry.parsed())), ca):
+            await self._actor.change(secrets, NAMESPACE, name_of(of.name), lambda obj: follow_ca(obj, ca))
+            await self._table.begin_anew(of.name)
 
     async def _make(self, of: ClusterDefinition) -> None:
         if not of.is_finalized and not await self._change(of, _finalize):

@@ -15,7 +15,7 @@ from gateway.settings.config import Settings
 from gateway.settings.control_planes import authority_of
 
 NAMESPACE = "kube-system"
-_TOKEN, _KEY, _KUBECONFIG = "token", "service-account.key", "kubeconfig"
+_TOKEN, _KEY, _KUBECONFIG, _CA = "token", "service-account.key", "kubeconfig", "ca.crt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +35,40 @@ def new_secret(settings: Settings, of: ClusterDefinition, url: str) -> JsonObjec
     """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError,
     also if the file of the CA has no certificate.
     """
-    token, authority = secrets.token_urlsafe(32), authority_of(settings)
-    certificates = certificates_in(authority.read_bytes())
-    if not certificates:
-        raise OSError(f"{authority} has no certificate")
+    token, certificates = secrets.token_urlsafe(32), present_ca(settings)
     config = kubeconfig(url, certificates, token)
     owner = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "name": of.name, "uid": of.uid}
-    texts = {_TOKEN: token.encode(), _KEY: new_key(), _KUBECONFIG: config.encode()}
+    texts = {_TOKEN: token.encode(), _KEY: new_key(), _KUBECONFIG: config.encode(), _CA: certificates}
     return {
         "metadata": {"name": name_of(of.name), "namespace": NAMESPACE, "ownerReferences": [owner]},
         "type": f"{GROUP}/control-plane",
         "data": {name: b64encode(text).decode() for name, text in texts.items()},
     }
+
+
+def present_ca(settings: Settings) -> bytes:
+    """The certificates, in PEM, by which clients trust the server now. Raises OSError, also if there are none."""
+    authority = authority_of(settings)
+    certificates = certificates_in(authority.read_bytes())
+    if not certificates:
+        raise OSError(f"{authority} has no certificate")
+    return certificates
+
+
+def follow_ca(secret: JsonObject, ca: bytes) -> bool:
+    """Puts the present CA in the place of the former one, which the Secret names, also in the kubeconfig. Returns
+    whether anything is changed. What somebody else has written into the kubeconfig stays.
+    """
+    data = secret.get("data") or {}
+    former, present = str(data.get(_CA, "")), b64encode(ca).decode()
+    if former in ("", present):
+        return False
+    try:
+        config = b64decode(data.get(_KUBECONFIG, "")).replace(former.encode(), present.encode())
+    except ValueError:
+        return False
+    data[_CA], data[_KUBECONFIG] = present, b64encode(config).decode()
+    return True
 
 
 def credentials_in(secret: JsonObject, of: ClusterDefinition) -> ClusterCredentials | None:

@@ -358,6 +358,15 @@ class Table:
         self._fence = None
         await asyncio.gather(*(row.awake.follow() for row in self if row.awake is not None))
 
+    async def begin_anew(self, name: str) -> None:
+        """Begins the controllers of a control plane anew, if they run: so they read their files."""
+        row = self._rows.get(name)
+        if row is not None and row.awake is not None and self._fence is not None:
+            awake, fence = row.awake, self._fence
+            await awake.follow()
+            if row.awake is awake and self._fence is fence:
+                awake.lead(fence)
+
     def stop(self) -> None:
         """Ends all watches: the process stops."""
         for row in self:

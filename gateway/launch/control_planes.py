@@ -8,6 +8,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from gateway.access.authentication import Authenticator
+from gateway.access.file_reload import Followed
 from gateway.clusters.awake import Answering, Means
 from gateway.clusters.dispatch import with_clusters
 from gateway.clusters.for_tests import ForTests
@@ -50,6 +51,8 @@ def planes_of(
     table = Table(root, means, partial(url_of, root.settings))
     reconciler = Reconciler(root, table)
     root.controllers.beside.append(reconciler.lead)
+    if (given := root.settings.tls_cert_file) is not None:  # else the CA is made once
+        root.services.following.add(Followed("the CA of control planes", (given,), reconciler.ca_changed))
     operational.clusters = ForTests(root, table)
     return ControlPlanes(root, table), with_clusters(handler, table, root.settings.control_planes_domain)
 

@@ -263,9 +263,7 @@ class Settings:
 
     @property
     def anonymous_users(self) -> bool:
-        """Whether requests without credentials are accepted as system:anonymous; never with AlwaysAllow, as in
-        kube-apiserver.
-        """
+        """Whether requests without credentials are system:anonymous; never with AlwaysAllow, as in kube-apiserver."""
         return self.anonymous_auth and "AlwaysAllow" not in self.authorization_mode
 
     def _check_authorization(self) -> None:

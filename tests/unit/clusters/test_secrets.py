@@ -11,7 +11,7 @@ import yaml
 
 from gateway.access.keys import new_key
 from gateway.clusters.definition import ClusterDefinition
-from gateway.clusters.secrets import credentials_in, new_secret
+from gateway.clusters.secrets import credentials_in, follow_ca, new_secret
 from gateway.settings.config import Settings
 
 OF = ClusterDefinition("a", "u-1", frozenset(), frozenset(), "", "Ready", False, True)
@@ -36,3 +36,17 @@ def test_only_a_whole_secret_of_the_control_plane_counts(secret: dict[str, Any])
         assert credentials_in({**secret, "data": wrong}, OF) is None
     secret["metadata"]["ownerReferences"][0]["uid"] = "u-2"
     assert credentials_in(secret, OF) is None
+
+
+def test_another_ca_takes_the_place_of_the_former_one(secret: dict[str, Any]) -> None:
+    before, present = dict(secret["data"]), CERTIFICATE.replace("AAAA", "BBBB").encode()
+    assert not follow_ca(secret, CERTIFICATE.encode())
+    assert follow_ca(secret, present) and not follow_ca(secret, present)
+    cluster = yaml.safe_load(b64decode(secret["data"]["kubeconfig"]))["clusters"][0]["cluster"]
+    assert b64decode(cluster["certificate-authority-data"]) == b64decode(secret["data"]["ca.crt"]) == present
+    assert [name for name in before if before[name] == secret["data"][name]] == ["token", "service-account.key"]
+
+
+@pytest.mark.parametrize("data", [{}, {"ca.crt": ""}, {"ca.crt": "QQ==", "kubeconfig": "x"}])
+def test_a_secret_of_other_content_is_left_alone(data: dict[str, Any]) -> None:
+    assert not follow_ca({"data": dict(data)}, b"B") and not follow_ca({}, b"B")

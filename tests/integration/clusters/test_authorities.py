@@ -1,0 +1,55 @@
+"""Control planes tell their clients another CA of the serving certificate once its file has changed."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from apiserver_gateway.testing import ApiServer, ask
+from apiserver_gateway.testing.clusters import made
+from gateway.credentials.certificates import Authority, issue, new_authority
+from tests.forked import api_server
+from tests.integration.access.conftest import write
+from tests.until import until
+
+ROOT_CA = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
+
+
+def put(directory: Path, authority: Authority) -> None:
+    certificate, key = issue(authority, ["127.0.0.1"])
+    write(directory / "serving.key", key.decode())
+    write(directory / "serving.crt", certificate.decode())
+
+
+def test_they_follow_another_ca(tmp_path: Path) -> None:
+    former, present = new_authority(), new_authority()
+    put(tmp_path, former)
+    flags = f"--tls-cert-file={tmp_path / 'serving.crt'}", f"--tls-private-key-file={tmp_path / 'serving.key'}"
+    with api_server("--control-planes", *flags) as server:
+        trusting(server, tmp_path, former, present)
+        cluster = made(server, "kept")
+        ask(cluster, "GET", ROOT_CA)
+
+        def told(name: str) -> Any:
+            secret = ask(server, "GET", f"/api/v1/namespaces/kube-system/secrets/control-plane-{name}")["data"]
+            config = yaml.safe_load(b64decode(secret["kubeconfig"]))
+            return b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+
+        before = told("kept")
+        assert former.certificate.decode() in before
+        put(tmp_path, present)
+        until(lambda: present.certificate.decode() in told("kept"))
+        assert former.certificate.decode() not in told("kept")
+        until(lambda: present.certificate.decode() in ask(cluster, "GET", ROOT_CA)["data"]["ca.crt"])
+        with server.cluster("later") as later:
+            assert present.certificate.decode() in told("later")
+            assert present.certificate.decode() in ask(later, "GET", ROOT_CA)["data"]["ca.crt"]
+
+
+def trusting(server: ApiServer, directory: Path, *authorities: Authority) -> None:
+    """Makes the clients of the test trust these CAs."""
+    (directory / "trusted.crt").write_bytes(b"".join(each.certificate for each in authorities))
+    server.ca_file = directory / "trusted.crt"
