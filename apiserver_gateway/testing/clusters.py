@@ -49,10 +49,20 @@ def made(server: Host, name: str = "", timeout: float = REQUEST_TIMEOUT, *, vers
 
     Raises Refused, TimeoutError.
     """
+    return _ready(server, _begun(server, name, timeout, version), timeout)
+
+
+def _begun(server: Host, name: str, timeout: float, version: str) -> str:
+    """Makes the object, and returns its name."""
     name = name or f"test-{uuid.uuid4().hex[:12]}"
     wait_for(server, _DEFINITION, condition("Established"), timeout)
     body = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": name}}
     ask(server, "POST", PATH, {**body, "spec": {"version": version} if version else {}})
+    return name
+
+
+def _ready(server: Host, name: str, timeout: float) -> Cluster:
+    """The control plane, once it answers."""
     found = wait_for(server, f"{PATH}/{name}", lambda obj: (obj.get("status") or {}).get("phase") == "Ready", timeout)
     secret = ask(server, "GET", f"/api/v1/namespaces/kube-system/secrets/{found['status']['secret']}")["data"]
     kubeconfig = server.directory / f"kubeconfig-{name}"
@@ -70,3 +80,21 @@ def cluster(server: Host, name: str = "", *, version: str = "") -> Iterator[Clus
     finally:
         with contextlib.suppress(Refused, ConnectionError):
             found.delete()
+
+
+@contextlib.contextmanager
+def clusters(server: Host, number: int, *, version: str = "") -> Iterator[list[Cluster]]:
+    """So many control planes, which are made at the same time, and deleted at the end of the block."""
+    found = list[Cluster]()
+    names = [_begun(server, "", REQUEST_TIMEOUT, version) for _ in range(number)]
+    try:
+        for name in names:
+            found.append(_ready(server, name, REQUEST_TIMEOUT))
+        yield found
+    finally:
+        for each in found:
+            with contextlib.suppress(Refused, ConnectionError):
+                each.delete()
+        for name in names[len(found) :]:  # those that were not ready in time
+            with contextlib.suppress(Refused, ConnectionError):
+                ask(server, "DELETE", f"{PATH}/{name}")

@@ -38,9 +38,10 @@ Scope = Literal["session", "package", "module", "class", "function"]
 
 _SHARED = "kubernetes_api"  # the key of the shared server's coordinates in a worker's input
 _SCOPE, _WORKERS = "kubernetes_api_scope", "kubernetes_api_workers"
-_ETCD = "kubernetes_api_etcd"
+_ETCD, _FRESH = "kubernetes_api_etcd", "kubernetes_api_fresh"
 _MARK, _MINOR = "kubernetes", "kubernetes_minor"
 _CHOICES = {_SCOPE: get_args(Scope), _WORKERS: ("each", "shared"), _ETCD: ("shared", "own")}
+_CHOICES[_FRESH] = ("process", "control-plane")
 _held = pytest.StashKey[ExitStack]()
 
 
@@ -61,6 +62,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("kubernetes_api_flags", "flags of `apiserver-gateway serve` for the servers of fixtures", type="args")
     parser.addini(_SCOPE, "the scope of the fixture kubernetes_api", default="session")
     parser.addini(_ETCD, "whether fresh servers share an etcd, or each has its own", default="shared")
+    parser.addini(_FRESH, "what a fresh server is: a process, or a control plane of a shared one", default="process")
     parser.addini(_WORKERS, "with pytest-xdist: whether each worker has a server, or all share one", default="each")
 
 
@@ -184,8 +186,13 @@ def kubernetes_api_pool(request: pytest.FixtureRequest, kubernetes_minor: str) -
 
 
 @pytest.fixture
-def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
-    """A server for one test alone; on Linux it comes from a pool."""
+def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer | Cluster]:
+    """A server for one test alone; on Linux it comes from a pool. With `kubernetes_api_fresh = control-plane` it is a
+    control plane, which has no process, flags and etcd of its own.
+    """
+    if request.config.getini(_FRESH) == "control-plane":
+        yield request.getfixturevalue("kubernetes_cluster")
+        return
     with ExitStack() as stack:
         if sys.platform == "linux":
             made = request.getfixturevalue("kubernetes_api_pool").server()
@@ -199,16 +206,28 @@ def fresh_kubernetes_api(request: pytest.FixtureRequest, kubernetes_minor: str) 
 
 
 @pytest.fixture(scope="session")
-def kubernetes_clusters(request: pytest.FixtureRequest, kubernetes_minor: str) -> Iterator[ApiServer]:
-    """A server of the session whose control planes tests use: `with kubernetes_clusters.cluster() as cluster:`."""
-    with _started(request.config, kubernetes_minor, FLAG) as server:
+def kubernetes_clusters(request: pytest.FixtureRequest) -> Iterator[ApiServer]:
+    """A server of the session whose control planes tests use: `with kubernetes_clusters.cluster() as cluster:`. If the
+    workers of pytest-xdist share a server with control planes, it is that one.
+    """
+    has_planes = FLAG in request.config.getini("kubernetes_api_flags")
+    shared = _shared(request.config) if has_planes else None
+    if shared is not None:
+        yield shared
+        return
+    with _started(request.config, _usual(request.config), *(() if has_planes else (FLAG,))) as server:
         yield server
 
 
 @pytest.fixture
-def kubernetes_cluster(kubernetes_clusters: ApiServer) -> Iterator[Cluster]:
-    """A control plane for one test alone: an API server of its own, on a server that all tests of the session share."""
-    with kubernetes_clusters.cluster() as cluster:
+def kubernetes_cluster(
+    request: pytest.FixtureRequest, kubernetes_clusters: ApiServer, kubernetes_minor: str
+) -> Iterator[Cluster]:
+    """A control plane for one test alone: an API server of its own, on a server that all tests of the session share,
+    whatever minor they are marked with.
+    """
+    version = "" if kubernetes_minor == _usual(request.config) else kubernetes_minor
+    with kubernetes_clusters.cluster(version=version) as cluster:
         yield cluster
 
 

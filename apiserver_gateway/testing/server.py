@@ -95,6 +95,12 @@ class ApiServer:
 
         return cluster(self, name, version=version)
 
+    def clusters(self, number: int, *, version: str = "") -> AbstractContextManager[list[Cluster]]:
+        """So many control planes for a block: `with api.clusters(10) as ten:`. It needs --control-planes."""
+        from apiserver_gateway.testing.clusters import clusters
+
+        return clusters(self, number, version=version)
+
     def coordinates(self) -> dict[str, str]:
         """What another process needs to use the server, by `attached`."""
         kept = {"directory": str(self.directory), "ca_file": str(self.ca_file), "kubeconfig": str(self.kubeconfig)}

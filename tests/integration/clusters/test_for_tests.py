@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from apiserver_gateway import testing
 from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.integration.server.client import Answer
@@ -25,6 +26,21 @@ def tested() -> Iterator[ApiServer]:
 
 def ask(server: ApiServer, method: str, path: str, body: Any = None, token: str = "") -> Answer:
     return raw(server, method, path, body, token=token)
+
+
+def test_many_are_made_together_and_deleted(tested: ApiServer) -> None:
+    with tested.clusters(3, version="1.36") as three:
+        assert {testing.ask(each, "GET", "/version")["minor"] for each in three} == {"36"}
+        assert len({each.url for each in three}) == 3
+    for each in three:
+        until(lambda each=each: ask(tested, "GET", f"/clusters/{each.name}/api").status == 404)
+
+
+def test_it_makes_one_of_a_version(tested: ApiServer) -> None:
+    made = ask(tested, "POST", CLUSTERS, {"version": "1.35"}).json
+    assert ask(tested, "GET", f"/clusters/{made['name']}/version", token=made["token"]).json["minor"] == "35"
+    assert ask(tested, "DELETE", f"{CLUSTERS}/{made['name']}").status == 200
+    assert ask(tested, "POST", CLUSTERS, {"version": "1.1"}).status == 422
 
 
 def test_it_answers_what_a_client_needs(tested: ApiServer) -> None:

@@ -68,6 +68,22 @@ def test_usual(kubernetes_api, fresh_kubernetes_api):
 """
 
 
+PLANES = """
+import pathlib, pytest
+from apiserver_gateway.testing import ask
+
+@pytest.mark.kubernetes("1.34", "1.36")
+def test_minors(fresh_kubernetes_api, kubernetes_minor):
+    assert "/clusters/" in fresh_kubernetes_api.url
+    assert ask(fresh_kubernetes_api, "GET", "/version")["minor"] == kubernetes_minor[2:]
+
+@pytest.mark.parametrize("number", range(2))
+def test_servers(kubernetes_cluster, number):
+    pathlib.Path(f"{number}.seen").write_text(kubernetes_cluster.server.url)
+    ask(kubernetes_cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "of-one"}})
+"""
+
+
 def run_pytest(directory: Path, source: str, *words: str, ini: str = "") -> subprocess.CompletedProcess[str]:
     (directory / "test_it.py").write_text(source)
     (directory / "pytest.ini").write_text(f"[pytest]\n{ini}\n")
@@ -85,6 +101,15 @@ def test_workers_of_xdist(tmp_path: Path, kept: str, servers: int) -> None:
     outcome = run_pytest(tmp_path, WORKERS, "-n2", ini=f"kubernetes_api_workers = {kept}")
     assert outcome.returncode == 0, outcome.stdout
     assert len({seen.read_text() for seen in tmp_path.glob("*.seen")}) == servers
+
+
+def test_control_planes_of_all_workers_and_minors_are_on_one_server(tmp_path: Path) -> None:
+    ini = (
+        "kubernetes_api_workers = shared\nkubernetes_api_flags = --control-planes\nkubernetes_api_fresh = control-plane"
+    )
+    outcome = run_pytest(tmp_path, PLANES, "-n2", ini=ini)
+    assert outcome.returncode == 0 and "4 passed" in outcome.stdout, outcome.stdout
+    assert len({seen.read_text() for seen in tmp_path.glob("*.seen")}) == 1
 
 
 def test_the_state_is_restored_and_scopes_and_flags_are_chosen(tmp_path: Path) -> None:
