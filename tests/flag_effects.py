@@ -152,6 +152,7 @@ NAMED: dict[str, str] = {
     "kubeconfig-out": _START + "flags_that_cannot_be",
     "kubeconfig-server": _START + "an_identity_outlives_restarts",
     "control-planes-domain": "integration/clusters/test_hosts.py::test_a_host_is_a_control_plane",
+    "control-planes-metrics": "integration/clusters/test_metrics.py::test_a_control_plane_has_series_of_its_own",
     "control-planes-reach": "unit/clusters/test_outbound.py::test_a_client_reaches_what_is_allowed",
     "control-planes": "integration/clusters/test_life.py::test_without_the_flag_nothing_is_below_clusters",
     "testing-api": "integration/testing/test_state.py::test_snapshots_are_refused_to_others_and_elsewhere",

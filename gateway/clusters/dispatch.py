@@ -54,6 +54,7 @@ async def _below(table: Table, found: tuple[str, bytes] | None, scope: Scope, re
         if found is None:
             raise StatusError(404, "NotFound", "this path names no control plane")
         row = await _row(table, found[0])
+        row.requests += 1
         awake = row.awake or await _woken(table, row, scope, found[1])
     except (StatusError, StorageError) as error:
         told = as_status(error)

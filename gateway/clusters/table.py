@@ -63,6 +63,7 @@ class ClusterRow:
     opening: asyncio.Task[Door] | None = field(default=None, repr=False)
     begun: tuple[float, Beginning] | None = field(default=None, repr=False)
     gone: bool = False
+    requests: int = 0  # so many have come
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from gateway.access.authentication import Authenticator
 from gateway.access.file_reload import Followed
+from gateway.clusters import metrics
 from gateway.clusters.awake import Answering, Means
 from gateway.clusters.dispatch import with_clusters
 from gateway.clusters.for_tests import ForTests
@@ -49,6 +50,8 @@ def planes_of(
 
     means = Means(gateway, partial(knowing, root.registry), lambda stopping: Background(stopping, _failed))
     table = Table(root, means, partial(url_of, root.settings))
+    if root.settings.control_planes_metrics:
+        metrics.follow(partial(iter, table), root.settings.control_planes_metrics)
     reconciler = Reconciler(root, table)
     root.controllers.beside.append(reconciler.lead)
     if (given := root.settings.tls_cert_file) is not None:  # else the CA is made once

@@ -206,6 +206,7 @@ class Settings:
     recorder: bool = False
     control_planes: bool = False
     control_planes_domain: str = ""
+    control_planes_metrics: int = 0
     control_planes_reach: tuple[str, ...] = ()
 
     def check(self) -> None:

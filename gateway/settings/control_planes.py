@@ -108,6 +108,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         recorder=False,
         control_planes=False,
         control_planes_domain="",
+        control_planes_metrics=0,
     )
 
 

@@ -78,7 +78,7 @@ def settings_from(
         from gateway.settings.control_planes import check_beside
 
         check_beside(settings)
-    for name in () if settings.control_planes else ("reach", "domain"):
+    for name in () if settings.control_planes else ("reach", "domain", "metrics"):
         if getattr(settings, f"control_planes_{name}"):
             needs = f"--control-planes-{name}"
             raise InvalidSettings(f"{needs} needs --control-planes: add it, or leave {needs} out")

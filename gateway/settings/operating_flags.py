@@ -37,6 +37,12 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "DOMAIN",
             ),
             Flag(
+                "control-planes-metrics",
+                number,
+                "how many control planes have series of their own at /metrics; all others are counted together",
+                "N",
+            ),
+            Flag(
                 "control-planes-reach",
                 networks,
                 "networks that control planes may call although they are of this host or link-local, such as "

@@ -56,7 +56,7 @@ def test_what_does_not_go_with_control_planes_is_refused(flag: str, settings: Se
         check_beside(settings)
 
 
-@pytest.mark.parametrize(("flag", "value"), [("reach", "127.0.0.0/8"), ("domain", "planes.example")])
+@pytest.mark.parametrize(("flag", "value"), [("reach", "127.0.0.0/8"), ("domain", "planes.example"), ("metrics", "9")])
 def test_flags_of_control_planes_need_control_planes(flag: str, value: str) -> None:
     with pytest.raises(InvalidSettings, match=f"--control-planes-{flag} needs --control-planes"):
         settings_from({f"control-planes-{flag}": value, "embedded-etcd": "true"}, {})
