@@ -51,6 +51,7 @@ from gateway.validation.field import go_quote
 
 MATCH_BUDGET = 2_500_000  # of all match conditions of a webhook or policy together
 LOOP_BUDGET = 50_000  # units of cost for which the event loop evaluates: some 5 ms; a thread does the rest
+_ON_LOOP = 0.01  # seconds for which it does: reading a large object may take longer than its cost tells
 _BEGINNING = 20  # units of cost for the overhead of one expression
 _EXCEEDED = str(CostExceeded())
 
@@ -150,7 +151,7 @@ class Result:
 class Evaluation:
     """Evaluates several expressions within one cost budget. A variable that several of them use is evaluated once."""
 
-    __slots__ = ("_decisions", "_patience", "_spent", "_values", "_variables", "budget")
+    __slots__ = ("_decisions", "_on_loop", "_patience", "_spent", "_values", "_variables", "budget")
 
     def __init__(
         self, activation: Activation, variables: Mapping[str, Compiled] | None = None, budget: int = PER_OBJECT
@@ -158,6 +159,7 @@ class Evaluation:
         self.budget = budget  # what is left
         self._decisions = activation.decisions
         self._patience, self._spent = LOOP_BUDGET, 0
+        self._on_loop = 0.0  # seconds that the event loop has evaluated
         self._values = activation.values()
         self._variables = variables or {}
         self._values[VARIABLES] = _Variables(self)
@@ -183,12 +185,22 @@ class Evaluation:
         while True:
             try:
                 if self._patience > 0:
-                    return at_once(partial(self._compute, program))
+                    return self._computed_here(program)
                 return await in_thread(partial(self._compute, program))
             except TakesLong:
                 self._patience = 0
             except Undecided as waiting:
                 await self._decisions.find(waiting.question)
+
+    def _computed_here(self, program: Program) -> EvaluationResult:
+        """Evaluates a program on the event loop. Raises as `_compute`."""
+        began = time.monotonic()
+        try:
+            return at_once(partial(self._compute, program))
+        finally:
+            self._on_loop += time.monotonic() - began
+            if self._on_loop > _ON_LOOP:
+                self._patience = 0
 
     def _compute(self, program: Program) -> EvaluationResult:
         """Evaluates a program. Raises Undecided, and TakesLong if a thread has to do it instead of the event loop."""

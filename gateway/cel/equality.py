@@ -1,4 +1,8 @@
-"""Equality and order of values (cel-spec, "Equality" and "Ordering")."""
+"""Equality and order of values (cel-spec, "Equality" and "Ordering").
+
+cel-go charges a comparison by the length of the outer list or map, whatever is in it. So a comparison, which may read a
+whole object, looks at the time itself: it raises TakesLong and GivenUp as `gateway.time_limits.look`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from gateway.cel.values import (
 )
 from gateway.cel.whole_floats import refuse
 from gateway.jsontypes import Whole
+from gateway.time_limits import look
 
 _NUMBERS = (int, Uint, float)
 _SIMPLE = (str, bytes, bool, type(None))
@@ -54,6 +59,7 @@ def _equal_optionals(one: Optional, other: Optional) -> bool:
 
 
 def _equal_lists(one: Any, other: Any) -> bool:
+    look()
     if len(one) != len(other):
         return False
     if type(one) is SetList:
@@ -128,6 +134,7 @@ def key_of(item: Any, keys: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _equal_maps(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
+    look()
     if len(one) != len(other):
         return False
     if type(one) is not type(other):

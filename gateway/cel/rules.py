@@ -21,6 +21,7 @@ from gateway.cel.schema_types import SchemaDeclaration, declare
 from gateway.cel.values import NONE, Optional
 from gateway.cel.whole_floats import Holds, finder
 from gateway.jsontypes import JsonObject
+from gateway.time_limits import look
 from gateway.validation.field import MOST_ERRORS, FieldError, duplicate, forbidden, go_quote, invalid, path_to, required
 
 LONGEST_MESSAGE = 5 * 1024
@@ -52,9 +53,10 @@ class _Check:
     warnings: list[FieldError] = field(default_factory=list)
 
     def evaluate(self, program: Program, variables: dict[str, Any]) -> EvaluationResult:
-        """Computes one expression; raises TooCostly."""
+        """Computes one expression; raises TooCostly, and TakesLong as `gateway.time_limits.look`."""
         if self.patience is None:
             return program.evaluate(variables, PER_EXPRESSION)
+        look()
         outcome = program.evaluate(variables, min(PER_EXPRESSION, self.patience))
         self.patience -= outcome.cost + _BEGINNING
         if self.patience < 0 and outcome.cost <= PER_EXPRESSION:

@@ -25,6 +25,8 @@ _LEAST, _MOST = -(1 << 63), (1 << 64) - 1  # the integers of the fast parser
 MAX_PROBLEMS = 100
 MAX_TOLD = 1000
 """How many problems of one body are worded, to see whether they are new ones: many may have the same text."""
+MOST_TEXT = 1 << 18
+"""The most characters that they are worded with, beyond those of the last one: each may name the same long key."""
 
 Path = tuple[Any, str | int] | None
 """Where a value is: the path of its container, and its key or index there. It becomes text only for an error."""
@@ -98,8 +100,7 @@ def _parse_slowly(data: bytes, float_place: str) -> tuple[Any, list[str]]:
     number = too_large(exact)
     if number and float_place:
         raise not_a_float(number, float_place)
-    found: list[str] = []
-    _find_duplicates(exact, found)
+    found = _duplicates(exact)
     value = plain(exact, spend=True)
     return (Body(value, data, bool(found), number) if isinstance(value, dict) else value), found
 
@@ -142,24 +143,47 @@ def has_infinity(value: Any) -> bool:
     return False
 
 
-def _find_duplicates(value: Any, found: list[str]) -> None:
-    """Adds messages about repeated keys to `found`, in the order of the document, each once."""
-    told = 0
+class Problems:
+    """The texts of a body's problems, each once, in the order in which they are found. They are few and short."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._left, self._characters = MAX_TOLD, MOST_TEXT
+
+    @property
+    def full(self) -> bool:
+        """Whether no other problem is worded."""
+        return len(self.texts) >= MAX_PROBLEMS or self._left <= 0 or self._characters <= 0
+
+    def add(self, what: str, path: Path) -> str:
+        """Words a problem of the value at `path`, and returns the text; "" if it is known, or if this is full."""
+        if self.full:
+            return ""
+        text = f"{what} {quoted(path_text(path))}"
+        self._left -= 1
+        self._characters -= len(text)
+        if text in self.texts:
+            return ""
+        self.texts.append(text)
+        return text
+
+
+def _duplicates(value: Any) -> list[str]:
+    """Messages about repeated keys, in the order of the document, each once."""
+    found = Problems()
     todo = [_places(value, None)]
     while todo:
         for item, path, repeated in todo[-1]:
             if repeated:
-                text = f"duplicate field {quoted(path_text(path))}"
-                if text not in found:
-                    found.append(text)
-                told += 1
-                if len(found) >= MAX_PROBLEMS or told >= MAX_TOLD:
-                    return
+                found.add("duplicate field", path)
+                if found.full:
+                    return found.texts
             if _can_have_keys(item):
                 todo.append(_places(item, path))
                 break
         else:
             todo.pop()
+    return found.texts
 
 
 def _places(value: Any, path: Path) -> Iterator[tuple[Any, Path, bool]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from gateway.schema.body import MAX_PROBLEMS, MAX_TOLD, Path, path_text, plain, quoted
+from gateway.schema.body import Path, Problems, path_text, plain
 from gateway.schema.errors import DecodeError, EmbeddedError, Marks, Mismatch
 from gateway.schema.exact import Number, PairsObject, pairs
 from gateway.schema.refusals import OWN_JSON, STRING, Refusal, plain_refusal
@@ -42,19 +42,17 @@ def examine(type_: Type, value: Any, problems: list[str], keyless: bool = False)
         raise DecodeError(examiner.worded(refusal)) from None
     if examiner.saved:
         raise DecodeError(examiner.saved)
-    if type_.structural:
-        examiner.problems.sort(key=examiner.unknown_last)
-    problems += examiner.problems
+    found = examiner.problems.texts
+    problems += sorted(found, key=examiner.unknown_last) if type_.structural else found
 
 
 class _Examiner:
     def __init__(self) -> None:
         self.saved = ""
-        self.problems: list[str] = []
+        self.problems = Problems()
         self.struct = ""
         self.fields: tuple[str, ...] = ()
         self.path: Path = None
-        self.told = 0
         self.custom = False  # a custom object: duplicates are reported in unknown fields, too
         self.keyless = False
         self.group = _PRUNED
@@ -165,14 +163,9 @@ class _Examiner:
                 self.path = before
 
     def report(self, what: str, path: Path) -> None:
-        if len(self.problems) >= MAX_PROBLEMS or self.told >= MAX_TOLD:
-            return
-        self.told += 1
-        text = f"{what} {quoted(path_text(path))}"
-        if text not in self.problems:
-            self.problems.append(text)
-            if what == _UNKNOWN:
-                self.groups[text] = self.group
+        text = self.problems.add(what, path)
+        if text and what == _UNKNOWN:
+            self.groups[text] = self.group
 
 
 def _embedded(type_: Type, key: str, value: Any, path: str) -> None:

@@ -242,3 +242,14 @@ def test_match_conditions_have_a_budget_of_their_own() -> None:
     assert match(*[costly] * 3) == Match(True)
     assert match(*[costly] * 5).error == str(OutOfBudget())
     assert match(*[costly] * 5, fail=False) == Match(False)
+
+
+async def test_expressions_of_little_cost_leave_the_event_loop_when_they_take_long() -> None:
+    """A comparison of objects costs as much as their members at the top, but all that is in them is read."""
+    expressions = PolicyExpressions(params=False, composed=False)
+    obj = {"data": {f"k{n}": [{}] * 5 for n in range(5_000)}}
+    compiled = [expressions.compile(f"object == object || {n} < 0", Use.CONDITION) for n in range(100)]
+    evaluation, began = Evaluation(activation(obj=obj)), time.thread_time()
+    for each in compiled:
+        assert (await evaluation.result(each)).value is True
+    at_most_cpu(time.thread_time() - began, 0.1)

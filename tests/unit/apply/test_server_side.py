@@ -251,3 +251,19 @@ def test_an_object_of_which_nothing_is_said_is_one_all_the_same(value: Any, prob
 def test_whether_an_int_or_string_is_one_is_left_to_the_conversion(value: Any) -> None:
     budget = type_for("policy", "v1", "PodDisruptionBudget")
     assert nonconformity({"spec": {"maxUnavailable": value}}, budget) is None
+
+
+def test_errors_of_a_configuration_are_few_and_their_paths_short() -> None:
+    """Each of many wrong items would name the same long key."""
+    schema = {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer"}}}
+    type_, key = schema_type(schema), "k" * 500_000
+    many, long = nonconformity({"a": ["x"] * 50_000}, type_), nonconformity({key: ["x"] * 50_000}, type_)
+    assert many is not None and many.count("\n") == 2_000 and ".a[1999]: expected numeric" in many
+    assert long is not None and len(long) < 300_000 and ".kkk" in long
+
+
+def test_duplicates_that_are_allowed_hide_no_error() -> None:
+    names = {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}
+    type_ = schema_type({"type": "object", "properties": {"a": names, "b": {"type": "integer"}}})
+    value = {"a": ["x"] * 3_000, "b": "y"}
+    assert nonconformity(value, type_, duplicates=True) == ".b: expected numeric (int or float), got string"

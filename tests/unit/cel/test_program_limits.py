@@ -19,7 +19,7 @@ from gateway.cel.rules import compile_schema
 from gateway.cel.source import CompilationError
 from gateway.cel.types import INT, STRING, list_of
 from gateway.cel.values import SetList
-from gateway.time_limits import in_thread
+from gateway.time_limits import TakesLong, at_once, in_thread
 from tests.examples import examples
 from tests.limits import at_most_cpu
 
@@ -154,3 +154,25 @@ def test_sets_are_joined_and_compared_in_time_that_grows_with_them() -> None:
     began = time.thread_time()
     assert len(add_lists(one, other)) == 199_999 and not equal(one, other)
     at_most_cpu(time.thread_time() - began, 1)
+
+
+@pytest.mark.parametrize("value", [[{}] * 200, {"a": {"b": []}}], ids=["lists", "maps"])
+def test_a_comparison_looks_at_the_time_whatever_its_cost(value: object) -> None:
+    def compare() -> None:
+        for _ in range(1_000_000):
+            assert equal(value, value)
+
+    with pytest.raises(TakesLong):
+        at_once(compare)
+
+
+def test_rules_of_little_cost_leave_the_event_loop_when_they_take_long() -> None:
+    """cel-go charges a comparison by the members of the outer map alone."""
+    same = {"rule": "self.a == self.a"}
+    inner = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"a": inner}, "x-kubernetes-validations": [same] * 100}
+    rules, value = compile_schema(schema), {"a": {"x": [{"y": [{}] * 9}] * 5_000}}
+    assert rules is not None
+    assert rules.validate({"a": {}}, patience=100_000) == ([], [])
+    with pytest.raises(TakesLong):
+        at_once(rules.validate, value, patience=100_000)

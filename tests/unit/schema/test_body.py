@@ -7,6 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.schema.body import DecodeError, parse_body, parse_exactly, parse_to_decode, plain
+from gateway.schema.catalog import type_for
+from gateway.schema.decode import DecodeReport, decode
 
 TEXTS = st.text('a "\\/\n\x00é\u2028\U0001f600', max_size=5)
 VALUES = st.recursive(
@@ -87,3 +89,13 @@ def test_a_number_that_no_float_holds_is_not_lost(number: str) -> None:
 @pytest.mark.parametrize("number", ["1e308", "1" * 309, "1e-999", "-0.0"])
 def test_numbers_that_a_float_holds_are_read(number: str) -> None:
     assert parse_body(f'{{"a": {number}}}'.encode(), "value") == ({"a": float(number)}, [])
+
+
+def test_problems_with_long_paths_are_few() -> None:
+    """Each of many unknown or repeated fields would name the same long key."""
+    key, count = "k" * 200_000, 90
+    twice = ",".join(f'"a{n}":1,"a{n}":1' for n in range(count))
+    assert len(parse_body(f'{{"{key}":{{{twice}}}}}'.encode())[1]) == 2
+    report = DecodeReport()
+    decode(type_for("", "v1", "ConfigMap"), {f"{key}{n}": 1 for n in range(count)}, report)
+    assert len(report.problems) == 2
