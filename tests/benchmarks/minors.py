@@ -83,7 +83,7 @@ async def run(options: argparse.Namespace, all_of_them: Sequence[Clients]) -> li
     for case in cases(options.objects):
         if not options.only or any(word in case.name for word in options.only.split(",")):
             found += beside(case.name, await measured(case, all_of_them, options.rounds), "us")
-    return found + beside("memory after it", [[resident(each.server.pid)] for each in all_of_them], "MB")
+    return found + beside("memory after the requests", [[resident(each.server.pid)] for each in all_of_them], "MB")
 
 
 def main() -> None:
