@@ -57,7 +57,6 @@ PARTS = {
         "gateway.launch.control_planes",
         "gateway.launch.pulse",
         "gateway.launch.etcd_placement",
-        "gateway.launch.preflight",
         "gateway.launch.shared_identity",
         "gateway.kinds.declared_rules",
         "gateway.kinds.strategies.pod_level_resources",

@@ -21,6 +21,7 @@ ALSO_LATER = (  # beside tests/unit/later.py: what those parts import in their t
     "jsonpatch",
     "gateway.validation.schema_values",
     "gateway.kinds.strategies.customresourcedefinitions",
+    "gateway.launch.preflight",  # by what starts a process, and by the doctor
     "fastapi",  # with the first request for version, metrics or documents
     "click",  # for people
     "multiprocessing",
