@@ -9,7 +9,6 @@ import logging
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
 from mmap import mmap
 from typing import TypeVar
@@ -97,7 +96,7 @@ class ResourceCache:
         self._of_namespaces: dict[str, Sequence[Entry]] = {}  # emptied by each change, too
         self._entries: dict[bytes, Entry] = {}
         self._keys: list[bytes] = []
-        self._canonical = _beginning(spec.head)
+        self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
         self._dispatch = Dispatch(spec.group_resource)
         self._waiters = Waiters(spec.labels_and_fields_of, self._dispatch.sent)
@@ -391,11 +390,6 @@ class ResourceCache:
         """Forgets the answers that were made from the former state."""
         self.memo.clear()
         self._of_namespaces.clear()
-
-
-@lru_cache(maxsize=1024)  # the caches of all control planes share them
-def _beginning(head: bytes) -> bytes:
-    return head + METADATA
 
 
 def _corrupt(key: bytes, value: bytes, revision: int, error: Exception) -> CorruptEntry:

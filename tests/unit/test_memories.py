@@ -49,6 +49,7 @@ SHORT = {
     "gateway/kinds/builtin.py:_registry": "minors",
     "gateway/kinds/columns/durations.py:aging": "numbers",
     "gateway/kinds/columns/durations.py:epoch": "canonical times",
+    "gateway/kinds/stored_head.py:head_of": "names of kinds and versions",
     "gateway/kinds/strategies/__init__.py:strategy_for": "names of resources",
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
     "gateway/release/metrics.py:forms": "minors",
@@ -66,10 +67,8 @@ IN_ORDER = {
     "gateway/outbound/metrics.py": "names of hosts",
     "gateway/validation/go_regexp.py": "bounded by bytes",
     "gateway/work_queue.py": "work to do, by keys of objects that exist",
-    "storage/index.py": "names of fields and labels",
     "storage/instruments/owners.py": "names of what has metrics",
     "storage/memo.py": "bounded by bytes",
-    "storage/undo.py": "revisions",
 }
 # what is empty and stays so
 EMPTY = frozenset(
