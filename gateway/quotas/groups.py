@@ -173,11 +173,12 @@ class WriteQueue:
 
     async def _alone(self, member: _Member) -> None:
         try:
-            swaps = self._known.swaps(member.charged)
+            becomes = self._known.check(member.charged)
+            swaps = None if len(becomes) > AT_ONCE else self._known.swaps(becomes)
         except Exception as error:
             member.go.set_exception(error)
         else:
-            if len(swaps) > AT_ONCE:
+            if swaps is None:
                 return await self._together([member])
             member.go.set_result(swaps)
         await member.ended
@@ -210,24 +211,23 @@ class WriteQueue:
             present = dict(quotas)
             changed = await self._give_back(quotas)
             lower = dict(quotas)
-            charged, later = self._fitting(members, quotas)
+            charged, later = await self._fitting(members, quotas)
             changed |= {key for member in charged for key in member.charges}
-            swaps = [self._known.swap(present[key], quotas[key].used, mark) for key in sorted(changed)]
-            guards = await self._swapped_all(swaps)
-            if len(guards) < len(swaps):
+            guards = await self._swapped_all([(present[key], quotas[key].used) for key in sorted(changed)], mark)
+            if len(guards) < len(changed):
                 self._owe_back(guards, lower, quotas)
                 continue
             self._owed = {}
             self._waiting.extendleft(reversed(later))
             return charged, guards
 
-    async def _swapped_all(self, swaps: Sequence[Swap]) -> dict[bytes, Swap]:
-        """Writes quotas, `AT_ONCE` in a transaction, until one of them has changed. Returns the guards of the written
-        ones by key: swaps that write them again if they are unchanged.
+    async def _swapped_all(self, changes: Sequence[tuple[Quota, Amounts]], mark: bytes) -> dict[bytes, Swap]:
+        """Writes quotas with another usage, `AT_ONCE` in a transaction, until one of them has changed. Returns the
+        guards of the written ones by key: swaps that write them again if they are unchanged.
         """
         guards: dict[bytes, Swap] = {}
-        for start in range(0, len(swaps), AT_ONCE):
-            piece = swaps[start : start + AT_ONCE]
+        for start in range(0, len(changes), AT_ONCE):
+            piece = [self._known.swap(quota, used, mark) for quota, used in changes[start : start + AT_ONCE]]
             revision = await self._swapped(piece)
             if not revision:
                 break
@@ -255,14 +255,18 @@ class WriteQueue:
             self._known.learn(others, lost.found)
         return 0
 
-    def _fitting(self, members: Sequence[_Member], quotas: dict[bytes, Quota]) -> tuple[list[_Member], list[_Member]]:
+    async def _fitting(
+        self, members: Sequence[_Member], quotas: dict[bytes, Quota]
+    ) -> tuple[list[_Member], list[_Member]]:
         """The members that fit, which are charged to `quotas` in place, and those that do not fit beside them.
 
-        A member that does not fit at all is refused.
+        A member that does not fit at all is refused. Other tasks run between two members if there are many quotas.
         """
         charged: list[_Member] = []
         later: list[_Member] = []
         for member in members:
+            if len(quotas) > AT_ONCE and len(members) > 1:
+                await asyncio.sleep(0)
             if member.go.done():
                 continue
             try:

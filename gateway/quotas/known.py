@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -100,12 +100,12 @@ class KnownQuotas:
             quotas = self.of(charged.namespace)
         return check(charged.write, charged.evaluator, quotas, charged.limited, self._classes)
 
-    def swaps(self, charged: Charged) -> list[Swap]:
-        """The swaps that charge a write to its quotas. Raises Forbidden, Uncovered.
+    def swaps(self, becomes: Mapping[Quota, Amounts]) -> list[Swap]:
+        """The swaps that store the new usage of quotas, which `check` has returned.
 
         A quota that cannot be decoded any more still limits by its last readable version, but is not charged.
         """
-        return [self.swap(quota, used) for quota, used in self.check(charged).items() if self.is_readable(quota.key)]
+        return [self.swap(quota, used) for quota, used in becomes.items() if self.is_readable(quota.key)]
 
     def swap(self, quota: Quota, used: Amounts, mark: bytes = b"") -> Swap:
         """The swap that stores a quota with another usage. `mark` is white space at the end of the value."""

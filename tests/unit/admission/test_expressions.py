@@ -247,7 +247,7 @@ def test_match_conditions_have_a_budget_of_their_own() -> None:
 async def test_expressions_of_little_cost_leave_the_event_loop_when_they_take_long() -> None:
     """A comparison of objects costs as much as their members at the top, but all that is in them is read."""
     expressions = PolicyExpressions(params=False, composed=False)
-    obj = {"data": {f"k{n}": [{}] * 5 for n in range(5_000)}}
+    obj: dict[str, Any] = {"data": {f"k{n}": [{}] * 5 for n in range(5_000)}}
     compiled = [expressions.compile(f"object == object || {n} < 0", Use.CONDITION) for n in range(100)]
     evaluation, began = Evaluation(activation(obj=obj)), time.thread_time()
     for each in compiled:

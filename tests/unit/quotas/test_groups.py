@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.quotas.amounts import Amounts
-from gateway.quotas.groups import MOST, WriteQueue
+from gateway.quotas.groups import AT_ONCE, MOST, WriteQueue
 from gateway.quotas.known import Charged, KnownQuotas
 from gateway.quotas.quota import Quota
 from storage.change import Changed
@@ -66,3 +66,39 @@ async def test_charges_that_cannot_be_given_back_are_told_of(caplog: pytest.LogC
     line._owed = {b"/registry/resourcequotas/n/q": owed}
     await line._run()
     assert "the quota usage of failed writes was not reduced; the next recount corrects it" in caplog.text
+
+
+class Many(Failing):
+    """A namespace with many quotas, to which nothing is charged."""
+
+    def __init__(self) -> None:
+        super().__init__("")
+        quotas: list[Any] = [SimpleNamespace(key=b"/registry/resourcequotas/n/q%d" % n) for n in range(AT_ONCE + 1)]
+        self._quotas: list[Quota] = quotas
+        self.checks = 0
+
+    def of(self, namespace: str) -> list[Quota]:
+        return self._quotas
+
+    def check(self, charged: Charged, quotas: Sequence[Quota] | None = None) -> dict[Quota, Amounts]:
+        self.checks += 1
+        return {}
+
+
+async def test_other_tasks_run_between_the_writes_of_a_group_with_many_quotas() -> None:
+    """Each write is compared with each quota: a group would hold everybody for as long as their product takes."""
+    charge: Any = SimpleNamespace(namespace="n", apart=True)
+    changed: Any = SimpleNamespace(revision=1)
+    known, most = Many(), 0
+
+    async def write(swaps: Sequence[Swap]) -> Changed:
+        return changed  # type: ignore[no-any-return]
+
+    line = WriteQueue(known, "n")
+    writes = asyncio.gather(*(line.made(charge, write) for _ in range(MOST)))
+    async with asyncio.timeout(60):
+        while not writes.done():
+            before = known.checks
+            await asyncio.sleep(0)
+            most = max(most, known.checks - before)
+    assert (known.checks, most) == (MOST, 1)
