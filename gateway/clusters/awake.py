@@ -156,10 +156,10 @@ class Awake:
     def _begin_controllers(self, after: float = 0.0) -> None:
         if self._fence is None or self._needs_no_controllers() or not (self._leading is None or self._leading.done()):
             return
-        leading = self._lead(self._fence, after)
         self._settle_later()
         with self.serving():
-            self._leading = asyncio.create_task(leading, name="controllers of a control plane")
+            leading = asyncio.create_task(self._lead(self._fence, after), name="controllers of a control plane")
+        self._leading = leading
 
     def _needs_no_controllers(self) -> bool:
         seeds = self._seeds_alone()

@@ -48,7 +48,6 @@ OWN = {
     "gateway.access.rbac.default_policy": "a file of the package",
     "gateway.admission.webhooks.patch": "what it has written in the line before",
     "gateway.aggregation.service_changes": "a stored object",
-    "gateway.aggregation.services": "a stored object",
 }
 
 _PARSING = {"load", "loads", "JSONDecoder"}
