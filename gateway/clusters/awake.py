@@ -81,6 +81,7 @@ class Awake:
         self._aggregating: asyncio.Task[None] | None = None
         self._fence: Fence | None = None  # while its controllers are to run
         self._leading: asyncio.Task[None] | None = None
+        self._looked_anew = 0  # as in the contents that it begins with, when its controllers began
         self._resting: asyncio.Task[None] | None = None  # ends controllers that have nothing to do
         self._answering: set[asyncio.Task[None]] = set()
         self._settling: list[asyncio.TimerHandle] = []
@@ -157,6 +158,8 @@ class Awake:
         if self._fence is None or self._needs_no_controllers() or not (self._leading is None or self._leading.done()):
             return
         self._settle_later()
+        seeds = self._seeds_alone()
+        self._looked_anew = 0 if seeds is None else seeds.contents.looked_anew
         with self.serving():
             leading = asyncio.create_task(self._lead(self._fence, after), name="controllers of a control plane")
         self._leading = leading
@@ -183,6 +186,8 @@ class Awake:
         seeds = self._seeds_alone()
         if seeds is None or self._resting is not None or not self.gateway.controllers.have_looked:
             return
+        if seeds.contents.looked_anew != self._looked_anew:
+            return  # what they have looked at has changed, and they begin anew
         seeds.contents.needs_nobody = True  # so all control planes that begin with the same need no controllers either
         self._resting = asyncio.create_task(self._rest_controllers(), name="controllers with nothing to do")
 

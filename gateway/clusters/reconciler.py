@@ -102,6 +102,7 @@ class Reconciler:
     def ca_changed(self) -> None:
         """Follows the file of the serving certificate's CA: control planes tell it to their clients."""
         self._templates.clear()
+        self._table.templates.look_anew()
         for name in self._table.names:
             self._queue.add(name)
 

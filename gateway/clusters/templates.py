@@ -155,6 +155,11 @@ class ClusterTemplates:
             revision = written.revision if written.succeeded else revision
         return revision
 
+    def look_anew(self) -> None:
+        """Has controllers look at all control planes again that begin with templates which this process has read."""
+        for template in self._known.values():
+            template.contents.look_anew()
+
     async def _of(self, digest: str) -> ClusterTemplate:
         if digest in self._known:
             return self._known[digest]

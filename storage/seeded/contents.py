@@ -21,8 +21,14 @@ class Contents:
         """
         self.keys = keys
         self.needs_nobody = False  # whether controllers have looked at such a part, and found nothing to do
+        self.looked_anew = 0  # how often controllers had to look again
         self._is_equal = is_equal
         self._derived: dict[tuple[int, Hashable], object] = {}
+
+    def look_anew(self) -> None:
+        """Has controllers look at each part again: something else that they read, such as a file, has changed."""
+        self.needs_nobody = False
+        self.looked_anew += 1
 
     def derived(self, place: int, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which is called once for the seeds at a place, and for each of them if their values

@@ -171,6 +171,24 @@ async def test_controllers_that_are_at_work_go_on() -> None:
 
 
 @pytest.mark.usefixtures("soon")
+async def test_controllers_look_again_after_a_file_has_changed() -> None:
+    contents = Contents([])
+    led = _Led(contents)
+    led.lead(_FENCE)
+    await led.running.wait()
+    contents.look_anew()
+    led.settle()
+    assert not contents.needs_nobody and led._resting is None, "they have looked at the former file"
+    await led.follow()
+    led.lead(_FENCE)
+    led.settle()
+    assert contents.needs_nobody
+    contents.look_anew()
+    assert not contents.needs_nobody
+    await led.follow()
+
+
+@pytest.mark.usefixtures("soon")
 async def test_a_write_while_they_end_begins_them_again() -> None:
     led = _Led(Contents([]))
     led.lead(_FENCE)
