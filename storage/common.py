@@ -43,6 +43,7 @@ class PartCache(WatchCache):
         self._common, self.seeds = common, seeds
         self.name = name.encode()
         self.attached = False
+        self.nobody_looks = self.is_overlooked = False  # since its end began; whether a write came since then
         self.is_as_begun = False  # whether nobody has written in it since its beginning
         self.on_first_write: Callable[[], None] = _nothing  # is called when that ends
         self._usage: Usage | None = None
@@ -173,12 +174,17 @@ class CommonCache(WatchCache):
         super().__init__(root)
         self.parts: dict[bytes, PartCache] = {}
         self.takings: dict[bytes, Taking] = {}  # of the part that is being attached
-        self.unowned = _OfParts(self, stirred)
+        self.unowned = _OfParts(self)
+        self._stirred = stirred
         self.settled = asyncio.Event()  # not set while all parts are loaded: none is attached meanwhile
         self.settled.set()
 
     def __iter__(self) -> Iterator[ResourceCache]:
         return (resource for part in self.parts.values() for resource in part)
+
+    def stir(self, name: bytes) -> None:
+        """Tells that somebody has written in a part that nobody looks at."""
+        self._stirred(name.decode(errors="replace"))
 
     def part_of(self, key: bytes) -> bytes:
         """The name of the part that a key belongs to."""
@@ -207,9 +213,9 @@ class CommonCache(WatchCache):
 class _OfParts(Unowned):
     """Passes the keys of no registered resource on to the part that they belong to."""
 
-    def __init__(self, cache: CommonCache, stirred: Stirred) -> None:
+    def __init__(self, cache: CommonCache) -> None:
         super().__init__(cache.root)
-        self._cache, self._stirred = cache, stirred
+        self._cache = cache
 
     def put(self, key: bytes, value: Value, revision: int) -> None:
         name = self._cache.part_of(key)
@@ -219,7 +225,7 @@ class _OfParts(Unowned):
         elif taking is not None:
             taking.changes[key] = value, revision
         else:
-            self._stirred(name.decode(errors="replace"))
+            self._cache.stir(name)
 
     def remove(self, key: bytes) -> None:
         name = self._cache.part_of(key)
@@ -229,7 +235,7 @@ class _OfParts(Unowned):
         elif taking is not None:
             taking.changes[key] = None
         elif not key.startswith(_EVENTS, len(self._cache.root) + len(name) + 1):
-            self._stirred(name.decode(errors="replace"))
+            self._cache.stir(name)
 
     def start_over(self) -> None:
         for part in self._cache.parts.values():
@@ -250,7 +256,8 @@ class CommonFeed(Feed):
         self._last = last
         for event in events:
             part = self._part(event.kv.key)
-            if part is not None and part.is_as_begun and not part.is_own(event.kv.key):
+            if part is not None and (part.is_as_begun or part.nobody_looks) and not part.is_own(event.kv.key):
+                part.is_overlooked = part.nobody_looks
                 part.written()
 
     def _part(self, key: bytes) -> PartCache | None:
@@ -340,13 +347,17 @@ class Common:
         part.forget_memos()
 
     def detach(self, whole: WatchCache) -> None:
-        """Feeds a part no longer; its watches are overrun, and its caches are empty."""
+        """Feeds a part no longer; its watches are overrun, and its caches are empty. Tells of a write that nobody has
+        looked at.
+        """
         part = _part(whole)
         if self.cache.parts.get(part.name) is part:
             del self.cache.parts[part.name]
         part.attached = False
         part.unowned.start_over()
         part.end()
+        if part.is_overlooked:
+            self.cache.stir(part.name)
 
 
 def _nothing() -> None:

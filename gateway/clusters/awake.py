@@ -224,6 +224,8 @@ class Awake:
 
     async def end(self) -> None:
         """Ends requests, watches and tasks, and drops the caches."""
+        if isinstance(cache := self.database.cache, PartCache):
+            cache.nobody_looks = True
         self.stop()
         for timer in self._settling:
             timer.cancel()

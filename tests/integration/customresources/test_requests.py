@@ -80,8 +80,8 @@ def test_without_field_validation_an_object_without_its_kind_gets_other_words(
 
 @pytest.mark.parametrize("given", [{"apiVersion": None}, {"apiVersion": "", "kind": None}])
 def test_a_patched_scale_may_lose_its_version(server: ApiServer, given: dict[str, object]) -> None:
-    ask(server, "POST", PATH, body("scaled") | {"spec": {"replicas": 2}})
-    answer = ask(server, "PATCH", f"{PATH}/scaled/scale", given | {"spec": {"replicas": 3}}, headers=MERGE)
+    ask(server, "POST", PATH, body("shrunk") | {"spec": {"replicas": 2}})
+    answer = ask(server, "PATCH", f"{PATH}/shrunk/scale", given | {"spec": {"replicas": 3}}, headers=MERGE)
     assert answer.json["spec"] == {"replicas": 3} and answer.json["apiVersion"] == "autoscaling/v1"
 
 

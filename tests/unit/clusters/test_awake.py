@@ -123,6 +123,7 @@ class _Led(Awake):
         self.gateway = cast(Any, SimpleNamespace(stopping=asyncio.Event(), controllers=controllers))
         self.database = cast(Any, SimpleNamespace(cache=self.part))
         self._fence = self._leading = self._resting = None
+        self._looked_anew, self.serving = 0, nullcontext
         self._settling = []
         self.ended = False
 

@@ -222,3 +222,17 @@ def test_the_first_write_of_somebody_is_told() -> None:
     begun().clear()
     feed._cache.unowned.start_over()
     assert told == [False], "all is loaded anew"
+
+
+@pytest.mark.parametrize(("ends", "key", "told"), [(True, b"other/x", ["a"]), (False, b"other/x", []), (True, b"", [])])
+def test_a_write_in_a_part_that_ends_is_told_when_it_has_ended(ends: bool, key: bytes, told: list[str]) -> None:
+    """Its controllers run no more, so somebody has to look at it."""
+    made = Registries()
+    client = cast(EtcdClient, SimpleNamespace(members=1))
+    feed = CommonFeed(client, made.common)
+    whole = Common(client, made.common, feed, cast(Any, None))
+    made.parts["a"].nobody_looks = ends
+    if key:
+        feed._apply([KeyEvent(PUT, KeyValue(ROOT + b"a/" + key, canonical("x"), 8, 8, 1), None)])
+    whole.detach(made.parts["a"])
+    assert made.stirred == told
