@@ -22,7 +22,7 @@ _TOLD_APART: Mapping[str, tuple[str, ...]] = {
     "v1.PersistentVolume": ("spec.capacity",),
     "v1.ResourceQuota": ("spec.scopes",),
     "v1.StatefulSet": ("spec.volumeClaimTemplates", _LABELS),
-    "v1.Job": ("spec.successPolicy.rules",),
+    "v1.Job": ("spec.successPolicy.rules", _LABELS),
     "v1.PersistentVolumeClaim": ("spec.resources.limits",),
     "v2.HorizontalPodAutoscaler": ("spec.behavior.scaleDown.policies", "spec.behavior.scaleUp.policies"),
     "v1.ServiceCIDR": ("spec.cidrs",),

@@ -12,8 +12,9 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import unregistered
 from gateway.kinds.unserved_versions import reads_unserved
 from gateway.schema.decode import DecodeError
+from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
-from gateway.writing.body import NO_API_VERSION, version_and_kind
+from gateway.writing.body import META_STRUCT, NO_API_VERSION, version_and_kind
 from gateway.writing.other_kinds import unfit
 
 
@@ -22,7 +23,14 @@ def check_type_meta(result: Any, resource: Resource) -> None:
 
     A custom object of another kind or version passes here; validation refuses it.
     """
-    if not isinstance(result, dict) or _is_as_asked(result, resource):
+    if result is not None and not isinstance(result, dict):
+        problem = f"json: cannot unmarshal {json_kind(result)} into Go value of type {META_STRUCT}"
+        raise DecodeError(f"couldn't get version/kind; json parse error: {problem}")
+    if result is None:
+        if resource.custom:
+            raise DecodeError("Object 'Kind' is missing in 'null'")
+        return
+    if _is_as_asked(result, resource):
         return
     version, kind = _version_and_kind(result)
     if version.count("/") > 1:

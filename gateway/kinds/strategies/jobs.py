@@ -51,12 +51,14 @@ def _generate_selector(obj: JsonObject) -> None:
     """Sets labels on the pod template that are unique to this Job, and a selector for them."""
     meta, spec = obj["metadata"], obj.setdefault("spec", {})
     labels = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
-    shared = meta.get("labels") is labels  # a Job that was given the labels of its template gets the new labels, too
+    taken = meta.get("labels") is labels  # by default: Go has one map then, and copies it to generate a name
+    if taken and meta.get("generateName"):
+        meta["labels"] = dict(labels)
     for key in (LEGACY_JOB_NAME, JOB_NAME):
         labels.setdefault(key, meta.get("name", ""))
     for key in (LEGACY_CONTROLLER_UID, CONTROLLER_UID):
         labels.setdefault(key, meta.get("uid", ""))
-    if shared:
+    if taken and not meta.get("generateName"):
         meta["labels"] = dict(labels)
     matches = spec.setdefault("selector", {}).setdefault("matchLabels", {})
     matches.setdefault(CONTROLLER_UID, meta.get("uid", ""))

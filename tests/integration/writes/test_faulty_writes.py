@@ -43,12 +43,20 @@ def job(**metadata: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("given", "gets"), [({"labels": {"a": "b"}}, False), ({}, True), ({"labels": {}}, True)])
+@pytest.mark.parametrize(
+    ("given", "gets"),
+    [
+        ({"labels": {"a": "b"}}, False),
+        ({}, True),
+        ({"labels": {}}, True),
+        ({"name": "", "generateName": "j"}, False),
+    ],
+)
 def test_a_job_gets_generated_labels_if_its_labels_are_those_of_the_template_by_default(
     server: ApiServer, given: dict[str, Any], gets: bool
 ) -> None:
     made = ask(server, "POST", f"{JOBS}?dryRun=All", job(**given)).json
-    assert made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "j"
+    assert made["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"] == made["metadata"]["name"]
     assert ("batch.kubernetes.io/job-name" in made["metadata"]["labels"]) is gets
     assert made["metadata"]["labels"]["a"] == "b"
 
