@@ -20,7 +20,9 @@ def _requests_from_limits(spec: JsonObject) -> None:
             resources = container.get("resources")
             limits = resources.get("limits") if resources else None
             if limits:
-                resources["requests"] = {**limits, **(resources.get("requests") or {})}
+                requests = resources.get("requests") or {}
+                if not limits.keys() <= requests.keys():  # else their order stays, as if nothing were defaulted again
+                    resources["requests"] = {**limits, **requests}
 
 
 def _host_ports(spec: JsonObject) -> None:

@@ -47,9 +47,9 @@ def test_what_does_not_conform_has_no_managers() -> None:
     schema = of({"type": "object", "properties": {"a": {"type": "string"}}})
     assert tracked(schema, {"a": "x"})["managedFields"][0]["fieldsV1"] == {"f:spec": {".": {}, "f:a": {}}}
     for spec in (7, ["x"], {"a": 7}, {"a": {}}):
-        assert "managedFields" not in tracked(schema, spec)
-        assert "managedFields" not in tracked(schema, spec, {"a": "x"})
-        assert "managedFields" not in tracked(schema, {"a": "x"}, spec)
+        for new, old in ((spec, None), (spec, {"a": "x"}), ({"a": "x"}, spec)):
+            with pytest.raises(ValueError, match=r"\.spec"):
+                tracked(schema, new, old)
 
 
 def test_what_was_null_keeps_its_owner_when_it_gets_members() -> None:
