@@ -14,7 +14,7 @@ from gateway.customresources.fields import field_values, selectable
 from gateway.customresources.objects import VersionRules, strategies_of
 from gateway.customresources.schema_type import object_type
 from gateway.customresources.storage_form import canonicaliser, read_stored
-from gateway.defaults.structural import apply_structural_defaults, default_applied, prune_nulls
+from gateway.defaults.structural import apply_structural_defaults, default_applied, default_stored, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
 from gateway.kinds.known_canonical import SettledValues
@@ -175,6 +175,7 @@ def _version(definition: JsonObject, version: JsonObject, newest: str, enabled: 
         warning=_warning(gvk, version, newest),
         default=default,
         default_applied=lambda obj: default_applied(make_type(), obj),
+        default_stored=lambda obj: default_stored(make_type(), obj),
         selectable=selectable(version, namespaced=spec["scope"] == "Namespaced"),
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         openapi=schema,

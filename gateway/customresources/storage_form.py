@@ -48,7 +48,7 @@ def read_stored(version: Version, raw: JsonObject) -> JsonObject:
     if not _ESCAPED.isdisjoint(meta.get("uid", "")):
         raise ValueError("the uid is none that a server made")
     meta.setdefault("generation", 1)
-    version.default(obj)
+    (version.default_stored or version.default)(obj)
     return obj
 
 

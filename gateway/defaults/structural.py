@@ -6,34 +6,50 @@ items have a default. The rules are compiled once for a type.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 from gateway.jsontypes import dumps, loads
-from gateway.schema.errors import TooManyDefaults
+from gateway.schema.errors import MOST_DEFAULTS, TooManyDefaults, most_defaults
 from gateway.schema.types import Type, TypeKind, compiled
 
 MOST_MADE = 4 << 20
 """The most bytes of defaults, as JSON, that one object gets; more do not fit into etcd. The limit is needed because
-each item of a list, three bytes of the request, may get thousands of bytes."""
+each item of a list, three bytes of the request, may get thousands of bytes. `most_defaults` limits their number."""
 
 Rule = Callable[[Any], None]
 
 
 class _Left:
-    """How many more bytes of defaults an object may get."""
+    """How many more bytes and values of defaults an object may get.
 
-    __slots__ = ("bytes",)
+    The object is measured only once it has got many: most get few defaults. Then it has what was made so far, too.
+    """
 
-    def __init__(self) -> None:
-        self.bytes = MOST_MADE
+    __slots__ = ("_most", "_obj", "bytes", "values")
 
-    def spend(self, size: int) -> None:
+    def __init__(self, obj: Any, values: int = MOST_DEFAULTS) -> None:
+        self.bytes, self._obj = MOST_MADE, obj
+        self.values = self._most = values
+
+    def spend(self, size: int, values: int) -> None:
         """Counts a default of `size` bytes, before it is made. Raises TooManyDefaults."""
         self.bytes -= size
         if self.bytes < 0:
             raise TooManyDefaults(f"the object would get more than {MOST_MADE} bytes of defaults; send fewer items")
+        self.values -= values
+        if self.values < 0:
+            self._measure()
+
+    def _measure(self) -> None:
+        """Raises TooManyDefaults if the object without its defaults is too short for so many of them."""
+        most = most_defaults(len(dumps(self._obj)) - (MOST_MADE - self.bytes))
+        self.values += most - self._most
+        self._most = most
+        if self.values < 0:
+            raise TooManyDefaults(f"an object of its size may get {most} values of defaults; send fewer items")
 
 
 Defaulter = Callable[[Any, _Left], None]
@@ -52,7 +68,18 @@ def default_applied(type_: Type, obj: Any) -> None:
     """
     rule = _defaulter(type_)
     if rule is not None:
-        rule(obj, _Left())
+        rule(obj, _Left(obj))
+
+
+def default_stored(type_: Type, obj: Any) -> None:
+    """As `apply_structural_defaults`, for an object that is stored: a definition may get defaults after its objects.
+
+    Such an object gets any number of values. Raises TooManyDefaults for their bytes.
+    """
+    prune_nulls(type_, obj)
+    rule = _defaulter(type_)
+    if rule is not None:
+        rule(obj, _Left(obj, sys.maxsize))
 
 
 def prune_nulls(type_: Type, obj: Any) -> None:
@@ -111,7 +138,11 @@ def _defaulter(type_: Type) -> Defaulter | None:
     if type_.kind is not TypeKind.STRUCT:
         return None
     types = {name: field.type for name, field in type_.fields.items()}
-    missing = [(name, member.nullable, *_maker(member.default)) for name, member in types.items() if _defaults(member)]
+    missing = [
+        (name, member.nullable, *_maker(member.default), _values(member.default))
+        for name, member in types.items()
+        if _defaults(member)
+    ]
     rules = {name: rule for name, member in types.items() if (rule := _defaulter(member)) is not None}
     others = None if type_.elem is None else _each_or_default(type_.elem)
     if not missing and not rules and others is None:
@@ -120,9 +151,9 @@ def _defaulter(type_: Type) -> Defaulter | None:
     def default(value: Any, left: _Left) -> None:
         if not isinstance(value, dict):
             return
-        for name, nullable, size, make in missing:
+        for name, nullable, size, make, values in missing:
             if name not in value or (value[name] is None and not nullable):
-                left.spend(len(name) + size)
+                left.spend(len(name) + size, values)
                 value[name] = make()
         for name, rule in rules.items():
             if name in value:
@@ -149,6 +180,13 @@ def _maker(default: Any) -> tuple[int, Callable[[], Any]]:
     return size, lambda: loads(text)
 
 
+def _values(default: Any) -> int:
+    """The values in a default. An object or a list counts twice: it is copied, and takes most of the memory."""
+    if not isinstance(default, dict | list):
+        return 1
+    return 2 + sum(map(_values, default.values() if isinstance(default, dict) else default))
+
+
 def _defaults(type_: Type) -> bool:
     return type_.structural and type_.default is not None
 
@@ -170,6 +208,7 @@ def _each_or_default(elem: Type) -> Defaulter | None:
     size, make = _maker(elem.default) if _defaults(elem) and not elem.nullable else (0, None)
     if rule is None and make is None:
         return None
+    values = _values(elem.default)
 
     def apply(value: Any, left: _Left) -> None:
         if isinstance(value, dict):
@@ -178,7 +217,7 @@ def _each_or_default(elem: Type) -> Defaulter | None:
             places = range(len(value)) if isinstance(value, list) else ()
         for place in places:
             if value[place] is None and make is not None:
-                left.spend(size)
+                left.spend(size, values)
                 value[place] = make()
             if rule is not None:
                 rule(value[place], left)

@@ -65,6 +65,7 @@ class Version:
     warning: str = ""  # in every answer, if the version is deprecated
     default: Callable[[JsonObject], None] = _keep  # sets defaults in an object, in place
     default_applied: Callable[[JsonObject], None] | None = None  # `default` for the result of a server-side apply
+    default_stored: Callable[[JsonObject], None] | None = None  # `default` for an object that is read from etcd
     # changes an object, in place, as the conversion to Go's internal type does; it raises DecodeError
     read_internal: Callable[[JsonObject], None] | None = None
     annotated_fields: Callable[[], frozenset[str]] = frozenset  # annotations that are fields of Go's internal type

@@ -15,6 +15,19 @@ def most_items(sent: int) -> int:
     return min(MOST_ITEMS, max(_FEW_ITEMS, sent // _BYTES_OF_ITEM))
 
 
+MOST_DEFAULTS = 20_000
+"""The values of defaults that even a short object gets, as `most_defaults` counts them."""
+BYTES_OF_DEFAULT = 8
+
+
+def most_defaults(size: int) -> int:
+    """The most values of defaults that a custom object of `size` bytes gets.
+
+    An empty item takes three bytes in a body, and hundreds for each value that is added to it.
+    """
+    return max(MOST_DEFAULTS, size // BYTES_OF_DEFAULT)
+
+
 class Mismatch(Exception):
     """A value does not fit its type. It has no message: `gateway.schema.problems` finds that."""
 
@@ -51,7 +64,7 @@ class EmbeddedError(DecodeError):
 
 
 class TooManyDefaults(ValueError):
-    """The defaults of an object would make it larger than any object that can be stored."""
+    """The defaults of an object would make it many times as large, or larger than any object that can be stored."""
 
 
 class YamlError(ValueError):

@@ -90,6 +90,26 @@ def test_rules_that_go_through_lists_hold_nobody(server: ApiServer) -> None:
         assert status == 200
 
 
+@pytest.mark.parametrize(("count", "expected"), [(3_000, 201), (99_000, 400)])
+def test_empty_items_with_nested_defaults_hold_nobody(server: ApiServer, count: int, expected: int) -> None:
+    group = f"g{uuid.uuid4().hex}.example.com"
+    leaf = objects({"b": {"type": "string", "default": "x"}}, default={})
+    items = {"type": "array", "items": objects({"a": objects({"c": leaf}, default={}), "z": {"type": "string"}})}
+    establish(server, definition(group, version("v1", {"spec": objects({"items": items})})))
+    things = f"/apis/{group}/v1/namespaces/default/widgets"
+    item: JsonObject = {} if count > 10_000 else {"z": "a member that a client sends"}
+    named = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}}
+    body = json.dumps({**named, "spec": {"items": [item] * count}}).encode()
+    with held_at_most(server, LIMIT):
+        for method, path, media_type in (
+            ("POST", f"{things}?dryRun=All", "application/json"),
+            ("PATCH", f"{things}/a?fieldManager=me&dryRun=All", "application/apply-patch+yaml"),
+        ):
+            status, text = send(server, method, path, body, media_type)
+            assert status == expected, text[:300]
+            assert expected == 201 or "values of defaults; send fewer items" in text
+
+
 def alternatives(depth: int) -> JsonObject:
     schema: JsonObject = {"minLength": 100}
     for i in range(depth):

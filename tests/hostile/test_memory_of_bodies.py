@@ -15,11 +15,14 @@ import orjson
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway import jsontypes
+from gateway.customresources.model import model_of
 from gateway.jsontypes import sorted_by_name
 from gateway.patches import json_patch, merge_patch, strategic_merge_patch
 from gateway.schema import body
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode, parse_to_decode
+from gateway.schema.errors import most_defaults
 from gateway.schema.outside import read_yaml
 from tests.hostile.probe import held_at_most, kept_at_most
 from tests.hostile.test_bodies import YAML, send
@@ -101,6 +104,34 @@ def test_a_body_needs_little_memory_while_it_is_read(monkeypatch: pytest.MonkeyP
     peak(read, json, many(*parts, size=1000))  # compiles the type
     found = peak(read, json, data) / len(data)
     assert found <= TIMES, f"a byte takes {found:.0f} bytes, {TIMES} are allowed"  # counted: no chance is in it
+
+
+@pytest.mark.parametrize("size", [100_000, SIZE, 4 * SIZE])
+def test_defaults_of_a_custom_object_need_little_memory(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """The largest number of items that an object of the size may have, and one item for each three bytes."""
+    leaf = {"type": "object", "default": {}, "properties": {"b": {"type": "string", "default": "x"}}}
+    own = {"a": {"type": "object", "default": {}, "properties": {"c": leaf}}, "z": {"type": "string"}}
+    item = {"type": "object", "properties": own}
+    schema = {"type": "object", "properties": {"items": {"type": "array", "items": item}}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "things", "kind": "Thing"}
+    spec = {"group": "ex.io", "scope": "Namespaced", "versions": [version]}
+    stored = model_of({"metadata": {}, "spec": spec, "status": {"acceptedNames": names}}, lambda _: None).stored
+
+    def read(sent: bytes) -> object:
+        obj = stored.decode(parse_to_decode(sent)[0], DecodeReport())
+        stored.default(obj)
+        return obj
+
+    json = _Json()
+    monkeypatch.setattr(body, "orjson", json)
+    monkeypatch.setattr(jsontypes, "orjson", json)
+    read(many('{"items":[', "{}", "]}", size=100))
+    enough = most_defaults(size) // 5 - 1
+    fitting = b'{"items":[' + b"{}," * enough + b'{"z":"' + b"z" * (size - 3 * enough - 20) + b'"}]}'
+    for data in (many('{"items":[', "{}", "]}", size=size), fitting):
+        found = peak(read, json, data) / len(data)
+        assert found <= TIMES, f"a byte takes {found:.0f} bytes, {TIMES} are allowed"
 
 
 PATCHES = {

@@ -12,7 +12,7 @@ from gateway.defaults.structural import MOST_MADE
 from gateway.http.failures import as_status
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Model
-from gateway.schema.errors import TooManyDefaults
+from gateway.schema.errors import MOST_DEFAULTS, TooManyDefaults
 from gateway.time_limits import TakesLong
 from gateway.writing.offload import offloaded
 
@@ -103,3 +103,20 @@ def test_an_object_gets_no_more_defaults_than_can_be_stored(sent: dict[str, Any]
     with pytest.raises(TooManyDefaults, match=f"more than {MOST_MADE} bytes of defaults; send fewer items") as raised:
         default(sent)
     assert as_status(raised.value).code == 400
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_short_object_gets_few_values_of_defaults(nested: bool) -> None:
+    value = {"type": "string", "default": "v"}
+    inner = {"type": "object", "default": {}, "properties": {"p": value}} if nested else value
+    item = {"type": "object", "properties": {"p": inner}}
+    version = with_schema({"items": {"type": "array", "items": item}}).stored
+    default, stored = version.default, version.default_stored
+    most = MOST_DEFAULTS // 3 if nested else MOST_DEFAULTS
+    default({"items": [{} for _ in range(most)]})
+    default({"items": [{"long": "x" * 80} for _ in range(3 * most)]})  # its size allows more
+    with pytest.raises(TooManyDefaults, match=f"may get {MOST_DEFAULTS} values of defaults; send fewer") as raised:
+        default({"items": [{} for _ in range(most + 1)]})
+    assert as_status(raised.value).code == 400
+    assert stored is not None
+    stored({"items": [{} for _ in range(most + 1)]})  # the definition may have got its defaults later
