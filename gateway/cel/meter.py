@@ -13,13 +13,16 @@ from typing import Any
 
 from gateway.cel.types import CelType, Kind
 from gateway.cel.values import CostExceeded, Optional
-from gateway.time_limits import look
+from gateway.time_limits import leave_loop, look
 
 SPACE = 64 << 20  # bytes that one evaluation may allocate, including bytes that it frees again
 LOOKS = 5_000_000  # nested values that one evaluation may read
 STRIDE = 20_000  # units of cost between two checks whether the request still waits for the result
+_LONG = 200_000  # characters that one call reads, of up to 25 ms: they are read in a thread
+_LARGE = 1 << 20  # bytes of a result, which take as long
 _SLOT, _TEXT, _NUMBER = 8, 50, 36  # bytes of a list's slot, of a short string, of a number
 _PRECISE = 1000  # the greatest number of characters of a formatted number
+_SHORT = 1000  # characters of a text that are not counted
 _PIECE = 16  # characters that count as one value, by the time to read them
 
 # the first items of a frame: the cost so far; the cost at which `passed` must be called; the cache of converted values;
@@ -37,11 +40,14 @@ def new_frame(cost: int, limit: int) -> Frame:
 def passed(frame: Frame) -> int:
     """To be called when the cost exceeds `frame[LIMIT]`. Sets and returns the next such cost.
 
-    Raises CostExceeded. Raises GivenUp if the request does not wait for the result any more.
+    Raises CostExceeded. Raises GivenUp if the request does not wait for the result any more, and TakesLong as
+    `leave_loop` if the call to come reads a long text.
     """
     cost, most = frame[COST], frame[MOST]
     if cost > most:
         raise CostExceeded
+    if cost - frame[LIMIT] > STRIDE // 4:
+        leave_loop()
     look()
     limit: int = min(most, cost + STRIDE)
     frame[LIMIT] = limit
@@ -54,6 +60,8 @@ def take(frame: Frame, size: int) -> None:
     if frame[LEFT] < 0:
         raise CostExceeded
     if size > 1 << 16:
+        if size > _LARGE:
+            leave_loop()
         look()
 
 
@@ -64,6 +72,21 @@ def go_through(frame: Frame, values: tuple[Any, ...]) -> None:
     if frame[LOOKS_LEFT] < 0:
         raise CostExceeded
     look()
+
+
+def read(frame: Frame, values: tuple[Any, ...]) -> None:
+    """Counts the texts that a call of a fixed cost reads. Raises CostExceeded if they are too many.
+
+    cel-go charges 1 for isURL, whatever its length. Raises TakesLong for a long text, as `leave_loop`.
+    """
+    for each in values:
+        if type(each) in (str, bytes) and len(each) > _SHORT:
+            frame[LOOKS_LEFT] -= len(each) // _PIECE
+            if frame[LOOKS_LEFT] < 0:
+                raise CostExceeded
+            if len(each) > _LONG:
+                leave_loop()
+            look()
 
 
 def weigh(value: Any, known: dict[int, tuple[int, Any]]) -> int:

@@ -16,7 +16,7 @@ from gateway.cel.equality import equal
 from gateway.cel.libraries import implementations
 from gateway.cel.libraries.regex import compiled
 from gateway.cel.libraries.standard import DYNAMIC
-from gateway.cel.meter import COST, LIMIT, Frame, Measure, go_through, growth_of, passed, take
+from gateway.cel.meter import COST, LIMIT, Frame, Measure, go_through, growth_of, passed, read, take
 from gateway.cel.natives import holds_objects, native
 from gateway.cel.plan import Constant, Evaluate
 from gateway.cel.plan_attributes import plan_attribute
@@ -93,7 +93,9 @@ def _general(planner: Planner, node: Call, planned: list[Evaluate], types: list[
     measure = growth_of(node.function, types)
     if cost is None:
         planner.fixed += 1
-        return _uncharged(function, planned) if measure is None else _measured(function, planned, measure)
+        if measure is not None:
+            return _measured(function, planned, measure)
+        return _reading(function, planned) if _reads_text(types) else _uncharged(function, planned)
     within = planner.nests and any(each.kind not in _COMPARABLE for each in types)
     if node.function in _COST_BY_RESULT:
         return _charged_after(function, planned, cost, measure)
@@ -115,6 +117,21 @@ def _uncharged(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluat
         case [first, second]:
             return lambda frame: function(first(frame), second(frame))
     return lambda frame: function(*[each(frame) for each in planned])
+
+
+def _reads_text(types: list[CelType]) -> bool:
+    return any(each.kind in (Kind.STRING, Kind.BYTES, Kind.DYN, Kind.PARAMETER) for each in types)
+
+
+def _reading(function: Callable[..., Any], planned: list[Evaluate]) -> Evaluate:
+    """A call with a fixed cost, whose texts are counted."""
+
+    def evaluate(frame: Frame) -> Any:
+        values = tuple([each(frame) for each in planned])
+        read(frame, values)
+        return function(*values)
+
+    return evaluate
 
 
 def _measured(function: Callable[..., Any], planned: list[Evaluate], measure: Measure) -> Evaluate:

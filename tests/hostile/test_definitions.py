@@ -90,6 +90,20 @@ def test_rules_that_go_through_lists_hold_nobody(server: ApiServer) -> None:
         assert status == 200
 
 
+def test_rules_that_read_long_texts_hold_nobody(server: ApiServer) -> None:
+    group = f"g{uuid.uuid4().hex}.example.com"
+    rules = ("!isURL(self.a)", "!isIP(self.a)", "'%s%s%s'.format([[self.a], [self.a], [self.a]]) != ''")
+    text = objects(
+        {"a": {"type": "string"}}, **{"x-kubernetes-validations": [{"rule": rule} for rule in rules], "type": "object"}
+    )
+    establish(server, definition(group, version("v1", {"spec": text})))
+    things = f"/apis/{group}/v1/namespaces/default/widgets"
+    body = {"apiVersion": f"{group}/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"a": "\x7f" * 500_000}}
+    with held_at_most(server, LIMIT):
+        status, answer = send(server, "POST", f"{things}?dryRun=All", body)
+    assert status == 201, answer[:300]
+
+
 @pytest.mark.parametrize(("count", "expected"), [(3_000, 201), (99_000, 400)])
 def test_empty_items_with_nested_defaults_hold_nobody(server: ApiServer, count: int, expected: int) -> None:
     group = f"g{uuid.uuid4().hex}.example.com"

@@ -178,3 +178,37 @@ def test_rules_of_little_cost_leave_the_event_loop_when_they_take_long() -> None
     assert rules.validate({"a": {}}, patience=100_000) == ([], [])
     with pytest.raises(TakesLong):
         at_once(rules.validate, value, patience=100_000)
+
+
+_LONG_TEXT = "\x01" * 300_000
+LONG_TEXTS = (
+    "isURL(a)",
+    "isIP(a)",
+    "isSemver(a)",
+    "duration(a) == duration('1s')",
+    "double(a) == 1.0",
+    "a.lowerAscii() == 'a'",
+    "strings.quote(a) == 'a'",
+    "'%s%s'.format([[a, a], [a, a]]) == 'a'",
+)
+
+
+@pytest.mark.parametrize("text", LONG_TEXTS)
+def test_calls_that_read_long_texts_leave_the_event_loop(text: str) -> None:
+    """They take up to 0.1 µs a character, and cannot be interrupted."""
+    program = compile_expression(text, Environment({"a": STRING}))
+    with pytest.raises(TakesLong):
+        at_once(program.evaluate, {"a": _LONG_TEXT})
+    assert at_once(program.evaluate, {"a": "x"}) == program.evaluate({"a": "x"})
+    assert "cost limit" not in program.evaluate({"a": _LONG_TEXT}).error
+
+
+@pytest.mark.parametrize("call", ["isURL(a)", "string(dyn(a)) == 'a'", "a.charAt(0) == 'a'"])
+def test_texts_are_counted_where_a_call_costs_the_same_whatever_their_length(call: str) -> None:
+    """cel-go charges 1 for isURL. A hundred calls of a million characters would take 5 s."""
+    program = compile_expression(
+        f"x.all(each, x.all(other, {call} || true))", Environment({"a": STRING, "x": list_of(INT)})
+    )
+    outcome = program.evaluate({"a": "/" * 1_000_000, "x": list(range(10))})
+    assert outcome.error == "operation cancelled: actual cost limit exceeded"
+    assert not program.evaluate({"a": "/" * 100_000, "x": list(range(10))}).error
