@@ -125,6 +125,7 @@ class _Led(Awake):
         self._fence = self._leading = self._resting = None
         self._looked_anew, self.serving = 0, nullcontext
         self._settling = []
+        self.serving = nullcontext
         self.ended = False
 
     async def _run(self, fence: object) -> None:
