@@ -78,6 +78,11 @@ class PartCache(WatchCache):
                 self._usage.follow(resource)
         return self._usage
 
+    @property
+    def needs_nobody(self) -> bool:
+        """Whether controllers have nothing to do in it: nobody has written, and they have seen an equal beginning."""
+        return self.is_as_begun and self.seeds is not None and self.seeds.contents.needs_nobody
+
     def written(self) -> None:
         """Notes that somebody has written in the part, or may have."""
         if self.is_as_begun:

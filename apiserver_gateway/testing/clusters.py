@@ -7,11 +7,15 @@ import uuid
 from base64 import b64decode
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from apiserver_gateway.testing.connections import Connections, Server
 from apiserver_gateway.testing.requests import REQUEST_TIMEOUT, Refused, ask
 from apiserver_gateway.testing.waiting import condition, wait_for
+
+if TYPE_CHECKING:
+    from apiserver_gateway.testing.faults import Faults
+    from apiserver_gateway.testing.recorder import Recorder
 
 PATH = "/apis/apiserver-gateway.dev/v1alpha1/controlplanes"
 _DEFINITION = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/controlplanes.apiserver-gateway.dev"
@@ -26,15 +30,30 @@ class Host(Server, Protocol):
 
 class Cluster:
     """A control plane of a server: `url`, `token`, `ca_file` and `kubeconfig` are for clients; the token is an
-    administrator's. All functions that take a server take it too: `ask(cluster, "GET", "/api/v1/namespaces")`.
+    administrator's. All functions that take a server take it too: `ask(cluster, "GET", "/api/v1/namespaces")`. Only the
+    clock is that of the server: `advance_clock(cluster.server, 3600)`.
     """
 
     def __init__(self, server: Host, name: str, token: str, kubeconfig: Path) -> None:
         self.server, self.name, self.token, self.kubeconfig = server, name, token, kubeconfig
         self.url = f"{server.url}/clusters/{name}"
         self.ca_file = server.ca_file
-        self.callback_host = server.callback_host
+        self.callback_host, self.directory = server.callback_host, server.directory
         self.connections = Connections(f"/clusters/{name}")
+
+    @property
+    def faults(self) -> Faults:
+        """The faults of the control plane; no other one has them."""
+        from apiserver_gateway.testing.faults import Faults
+
+        return Faults(self)
+
+    @property
+    def recorder(self) -> Recorder:
+        """The flight recorder of the control plane. It records after `cluster.recorder.start()`."""
+        from apiserver_gateway.testing.recorder import Recorder
+
+        return Recorder(self)
 
     def delete(self) -> None:
         """Deletes the control plane; its keys are removed in the background. Raises Refused."""

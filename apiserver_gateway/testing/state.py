@@ -9,14 +9,21 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from apiserver_gateway.testing.connections import Server
 from apiserver_gateway.testing.requests import Refused, ask
-from apiserver_gateway.testing.server import ApiServer
 from apiserver_gateway.testing.waiting import wait_for
 
 RBAC = "rbac.authorization.k8s.io"
 GATHERED = 5.0  # seconds of waiting for the rules of an aggregated ClusterRole
+
+
+class Place(Server, Protocol):
+    """A server, or a control plane of one, with a directory for the kubeconfigs of users."""
+
+    directory: Path
+    kubeconfig: Path
 
 
 @dataclass(frozen=True)
@@ -26,12 +33,12 @@ class Snapshot:
     name: str
 
 
-def snapshot(server: ApiServer) -> Snapshot:
+def snapshot(server: Server) -> Snapshot:
     """Saves the present state of all objects. Raises Refused."""
     return Snapshot(ask(server, "POST", "/testing/snapshots")["name"])
 
 
-def restore(server: ApiServer, to: Snapshot) -> None:
+def restore(server: Server, to: Snapshot) -> None:
     """Restores all objects; watches see the differences as events. Raises Refused.
 
     Objects get their names, uids and content back. Those that differed get new resourceVersions.
@@ -40,7 +47,7 @@ def restore(server: ApiServer, to: Snapshot) -> None:
 
 
 @contextlib.contextmanager
-def restored(server: ApiServer) -> Iterator[Snapshot]:
+def restored(server: Server) -> Iterator[Snapshot]:
     """Undoes all changes of the block at its end."""
     before = snapshot(server)
     try:
@@ -50,7 +57,7 @@ def restored(server: ApiServer) -> Iterator[Snapshot]:
         ask(server, "DELETE", f"/testing/snapshots/{before.name}")
 
 
-def save(server: ApiServer, directory: str | Path, *resources: str, blank_secrets: bool = False) -> None:
+def save(server: Place, directory: str | Path, *resources: str, blank_secrets: bool = False) -> None:
     """Writes the objects of a server to YAML files, with their status: all of them, or those of `resources`.
 
     It works like `apiserver-gateway export`: without the objects that every cluster has, and without uids and other
@@ -61,12 +68,12 @@ def save(server: ApiServer, directory: str | Path, *resources: str, blank_secret
     _transfer(server, "export", *resources, *options, "-o", str(directory))
 
 
-def load(server: ApiServer, *files: str | Path) -> None:
+def load(server: Place, *files: str | Path) -> None:
     """Creates the objects of YAML files or of directories, as `save` has written them. Raises Refused."""
     _transfer(server, "import", *map(str, files), "--status", "--force-conflicts")
 
 
-def _transfer(server: ApiServer, *words: str) -> None:
+def _transfer(server: Place, *words: str) -> None:
     import subprocess
 
     from apiserver_gateway.program import command
@@ -77,7 +84,7 @@ def _transfer(server: ApiServer, *words: str) -> None:
         raise Refused(done.returncode, done.stderr.strip())
 
 
-def advance_clock(server: ApiServer, seconds: float) -> None:
+def advance_clock(server: Server, seconds: float) -> None:
     """Sets the server's clock forward, so that a test need not wait until something expires.
 
     That is for events, finished Jobs with ttlSecondsAfterFinished, service account tokens and bootstrap tokens. The
@@ -96,7 +103,7 @@ class User:
 
 
 def user(
-    server: ApiServer,
+    server: Place,
     name: str,
     *,
     groups: Sequence[str] = (),
@@ -122,7 +129,7 @@ def user(
     return User(name, token, path)
 
 
-def _check_roles(server: ApiServer, roles: Sequence[str], token: str) -> None:
+def _check_roles(server: Server, roles: Sequence[str], token: str) -> None:
     """Raises Refused for a missing role: the server would accept a binding to it, without effect.
 
     Also waits until aggregated roles such as `view` have rules. On a new server, a controller has to fill them first.
@@ -138,7 +145,7 @@ def _check_roles(server: ApiServer, roles: Sequence[str], token: str) -> None:
                 wait_for(server, path, lambda each: bool(each.get("rules")), GATHERED)
 
 
-def _bind(server: ApiServer, name: str, role: str, namespace: str) -> None:
+def _bind(server: Server, name: str, role: str, namespace: str) -> None:
     path = f"namespaces/{namespace}/rolebindings" if namespace else "clusterrolebindings"
     binding = {
         "metadata": {"generateName": f"{role}-"},
@@ -148,7 +155,7 @@ def _bind(server: ApiServer, name: str, role: str, namespace: str) -> None:
     ask(server, "POST", f"/apis/{RBAC}/v1/{path}", binding)
 
 
-def kubeconfig(server: ApiServer, name: str, token: str) -> str:
+def kubeconfig(server: Server, name: str, token: str) -> str:
     """A kubeconfig for a user of the server."""
     authority = base64.b64encode(server.ca_file.read_bytes()).decode()
     return json.dumps(

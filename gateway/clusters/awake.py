@@ -146,6 +146,7 @@ class Awake:
         """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
         gateway = self.gateway
         works = self._answering or gateway.services.watches.any or not gateway.definitions.at_rest
+        works = works or gateway.interposed.in_use  # its snapshots, users and faults are only in memory
         works = works or not all(queue.idle for queue in gateway.controllers.queues())
         return None if works else self._used
 
@@ -165,8 +166,8 @@ class Awake:
         self._leading = leading
 
     def _needs_no_controllers(self) -> bool:
-        seeds = self._seeds_alone()
-        return seeds is not None and seeds.contents.needs_nobody
+        cache = self.database.cache
+        return isinstance(cache, PartCache) and cache.needs_nobody
 
     def _seeds_alone(self) -> Seeds | None:
         """What it begins with, if nobody has written in it since."""
@@ -236,6 +237,8 @@ class Awake:
             await self.gateway.endpoints.replace(self._defined(), [])
             self.gateway.endpoints.end_replaced()
         finally:
+            for end in self.gateway.interposed.at_end:
+                end()
             self._common.detach(self.database.cache)
             self._client.close()
             self.ended = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 from gateway.clusters.definition import GROUP, PLURAL, READY, VERSION, ClusterDefinition
@@ -55,6 +55,13 @@ class ForTests:
         if self._table.described(name) is None:
             raise not_found(GROUP, PLURAL, name)
         await self._actor.delete(self._actor.of(GROUP, VERSION, PLURAL), "", name, DeleteOptions())
+
+    async def each(self, act: Callable[[Gateway], Awaitable[None]]) -> None:
+        """Does something with the gateway of each one that is in memory. Raises StorageError."""
+        for row in self._table:
+            if (awake := row.awake) is not None:
+                with awake.serving():
+                    await act(awake.gateway)
 
     async def _until(self, described: Callable[[], ClusterDefinition | None], name: str) -> None:
         """Waits until a control plane is ready. Raises StatusError 404 if it is deleted meanwhile."""

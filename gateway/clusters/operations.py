@@ -1,7 +1,8 @@
 """Answers requests to a control plane that are for no object: health with its checks, version, OpenAPI and the
 keys of its tokens.
 
-What tells of the process or of other control planes, such as /metrics and profiles, is served by the root only.
+What tells of the process or of other control planes, such as /metrics and profiles, is served by the root only. The
+testing API and the recorder of a control plane are of it alone.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gateway.requests.plain_answers import NO_SNIFF
 
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
+    from gateway.operations.trials import Trials
 
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 _CHECKS = tuple(_HEALTH)
@@ -33,6 +35,11 @@ class OwnOperations:
         """`probes` makes what answers single checks, and requests that exclude some."""
         self._gateway, self._make = gateway, probes
         self._probes: Probes | None = None
+        self._trials: Trials | None = None
+        if gateway.settings.testing_api:
+            from gateway.operations.trials import Trials
+
+            self._trials = Trials(gateway, lambda: None, below=True)
         self._app: FastAPI | None = None
         self._making: asyncio.Task[FastAPI] | None = None
 
@@ -41,6 +48,8 @@ class OwnOperations:
             headers = [NO_SNIFF, (b"content-length", b"%d" % len(_OK)), (b"content-type", TEXT_TYPE)]
             await send({"type": "http.response.start", "status": 200, "headers": headers})
             await send({"type": "http.response.body", "body": _OK})
+            return
+        if self._trials is not None and await self._trials.answered(scope, receive, send):
             return
         if scope["path"].startswith(_CHECKS) and await self._checks().answered(scope, send):
             return

@@ -44,6 +44,11 @@ class Controllers:
         return not self._begun or (bool(self._names) and not self._made)
 
     @property
+    def have_state(self) -> bool:
+        """Whether the controllers run, and have got the present state."""
+        return bool(self._made) and all(each.complete.is_set() for each in self._observers)
+
+    @property
     def have_looked(self) -> bool:
         """Whether the controllers run, have got the present state, and have nothing to do, later neither."""
         observed = all(each.complete.is_set() and each.idle for each in self._observers)

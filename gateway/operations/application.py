@@ -17,11 +17,8 @@ from gateway.requests.parts import Gateway
 
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
-    from gateway.trials.recorder_pages import RecorderPages
-    from gateway.trials.testing_api import Clusters, TestingApi
-
-TESTING = "/testing/"
-RECORDER = "/debug/recorder"
+    from gateway.operations.trials import Trials
+    from gateway.trials.testing_api import Clusters
 
 
 class Operational:
@@ -39,29 +36,22 @@ class Operational:
         """
         self._gateway, self._siblings, self._probes = gateway, siblings, Probes(gateway, hooks, checks)
         self._app: FastAPI | None = None
-        self._tests: TestingApi | None = None
         self._making: asyncio.Task[FastAPI] | None = None
-        self._pages: RecorderPages | None = None
         self.clusters: Clusters | None = None  # set with --control-planes
-        settings = gateway.settings
-        gateway.interposed.follows = settings.testing_api or settings.recorder
+        self._trials: Trials | None = None
+        if gateway.settings.testing_api or gateway.settings.recorder:
+            from gateway.operations.trials import Trials
+
+            self._trials = Trials(gateway, lambda: self.clusters)
 
     def begin(self) -> None:
         """Starts the recorder, if it is configured."""
-        if self._gateway.settings.recorder:
-            self._recorder().recorder.start()
+        if self._trials is not None:
+            self._trials.begin()
 
     async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
-        if self._gateway.settings.testing_api and scope["path"].startswith(TESTING):
-            tests = self._for_tests()
-            if tests.serves(scope):
-                await tests(scope, receive, send)
-                return
-        if scope["path"].startswith(RECORDER) and self._gateway.interposed.follows:
-            pages = self._recorder()
-            if pages.serves(scope):
-                await pages(scope, receive, send)
-                return
+        if self._trials is not None and await self._trials.answered(scope, receive, send):
+            return
         if await self._probes.answered(scope, send):
             return
         app = self._app
@@ -70,21 +60,6 @@ class Operational:
                 self._making = asyncio.create_task(self._made(), name="routes of operation")
             app = self._app = await asyncio.shield(self._making)  # requests that come meanwhile wait for the same task
         await app(scope, receive, send)
-
-    def _for_tests(self) -> TestingApi:
-        from gateway.trials.testing_api import TestingApi
-
-        if self._tests is None:
-            self._tests = TestingApi(self._gateway, self._recorder().recorder, self.clusters)
-        return self._tests
-
-    def _recorder(self) -> RecorderPages:
-        from gateway.trials.recorder import FlightRecorder
-        from gateway.trials.recorder_pages import RecorderPages
-
-        if self._pages is None:
-            self._pages = RecorderPages(FlightRecorder(self._gateway))
-        return self._pages
 
     def _paths(self) -> list[str]:
         return [*self._gateway.discovery.paths(), *self._probes.paths()]

@@ -32,6 +32,8 @@ class Interposed:
         self._listeners: list[Opened] = []
         self._on_change: list[Callable[[], None]] = []
         self.follows = False  # whether `opened` is called for each new watch
+        self.at_end: list[Callable[[], None]] = []  # is called when the gateway ends, and the process may go on
+        self.in_use = False  # whether a test has used the testing API or the recorder, whose state is only in memory
         self.watches: WeakKeyDictionary[WatchStream, Watcher] = WeakKeyDictionary()
 
     def put(self, owner: str, stages: Sequence[tuple[str, Stage]]) -> None:

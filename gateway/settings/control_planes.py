@@ -104,7 +104,6 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         enable_priority_and_fairness=False,
         controllers=(*(f"-{each}" for each in _ELSEWHERE), *root.controllers),
         profiling=False,
-        testing_api=False,
         recorder=False,
         control_planes=False,
         control_planes_domain="",

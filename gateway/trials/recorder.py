@@ -122,6 +122,7 @@ class FlightRecorder:
         if not self._follows:
             self._follows = interposed.follows = True
             interposed.listen(self._opened)
+            interposed.at_end.append(self.stop)
             self._gateway.endpoints.on_change(self._listen)
         self._ends_of_writes.append(self._gateway.feed.listen(self._wrote))
         self._listen()

@@ -25,6 +25,7 @@ from gateway.trials.faults import FaultRule, FaultTable, UnknownFault
 from gateway.trials.recorder import FlightRecorder
 from gateway.trials.replay import Playing
 from gateway.trials.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
+from storage.common import PartCache
 from storage.errors import StorageError
 
 ROOT = "/testing/"
@@ -65,15 +66,22 @@ class Clusters(Protocol):
         """Deletes one. Raises StatusError, StorageError."""
         ...
 
+    async def each(self, act: Callable[[Gateway], Awaitable[None]]) -> None:
+        """Does something with the gateway of each one that is in memory. Raises StorageError."""
+        ...
+
 
 class TestingApi:
     """The ASGI application under /testing. It does not use FastAPI, whose import would slow tests down."""
 
     __test__ = False  # tells pytest that this class is no test
 
-    def __init__(self, gateway: Gateway, recorder: FlightRecorder, clusters: Clusters | None = None) -> None:
-        """`clusters` is None without --control-planes."""
+    def __init__(
+        self, gateway: Gateway, recorder: FlightRecorder, clusters: Clusters | None = None, *, has_clock: bool = True
+    ) -> None:
+        """`clusters` is None without --control-planes. `has_clock` is false for a control plane."""
         self._gateway, self._recorder, self._clusters = gateway, recorder, clusters
+        self._has_clock = has_clock
         settings = gateway.settings
         self._snapshots = Snapshots(gateway.store, settings.etcd_prefix, lambda: at_rest(gateway))
         self._playing = Playing(gateway.endpoints, gateway.store)
@@ -139,6 +147,8 @@ class TestingApi:
         return {}
 
     async def _advance(self, request: Request) -> object:
+        if not self._has_clock:
+            raise bad_request("control planes have the clock of the server: set it forward there")
         try:
             seconds = float(orjson.loads(await request.body())["advance"])
         except (ValueError, KeyError, TypeError, OverflowError):
@@ -147,6 +157,8 @@ class TestingApi:
             raise bad_request(f"the clock goes forward, by {LONGEST / 86400:g} days at most, not by {seconds:g} s")
         clock.advance(seconds)
         await expire(self._gateway)
+        if self._clusters is not None:
+            await self._clusters.each(expire)
         return {"now": clock.now()}
 
     async def _make_user(self, request: Request) -> object:
@@ -233,9 +245,17 @@ async def _answer(route: Callable[[Request], Awaitable[object]], request: Reques
 
 def at_rest(gateway: Gateway) -> bool:
     """Whether the bootstrap objects exist, CustomResourceDefinitions are served, and the controllers have no work."""
-    if gateway.controllers.undecided or not gateway.furnished.is_set() or not gateway.definitions.at_rest:
+    if _undecided(gateway) or not gateway.furnished.is_set() or not gateway.definitions.at_rest:
         return False
     return all(queue.at_rest for queue in gateway.controllers.queues())
+
+
+def _undecided(gateway: Gateway) -> bool:
+    """Whether controllers that have to run do not run yet. Those of a control plane begin with the first write."""
+    cache = gateway.store.cache
+    if isinstance(cache, PartCache):
+        return not (cache.needs_nobody or gateway.controllers.have_state)
+    return gateway.controllers.undecided
 
 
 async def expire(gateway: Gateway) -> None:

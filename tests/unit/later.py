@@ -68,6 +68,7 @@ PARTS = {
         "gateway.settings.flag_values",
         "gateway.tracing.configuration",
         "gateway.tracing.tracer",
+        "gateway.operations.trials",
         "gateway.trials",
         "gateway.validation.declared_rules",
         "nacl",

@@ -36,6 +36,16 @@ async def test_controllers_that_fail_are_begun_anew(caplog: pytest.LogCaptureFix
     ]
 
 
+async def test_one_whose_testing_api_was_used_does_not_rest() -> None:
+    watches, definitions = SimpleNamespace(any=False), SimpleNamespace(at_rest=True)
+    gateway = SimpleNamespace(services=SimpleNamespace(watches=watches), definitions=definitions)
+    gateway.controllers, gateway.interposed = SimpleNamespace(queues=list), SimpleNamespace(in_use=False)
+    led = cast(Awake, SimpleNamespace(gateway=gateway, _answering=set(), _used=7.0))
+    assert Awake.rests_since(led) == 7.0
+    gateway.interposed.in_use = True
+    assert Awake.rests_since(led) is None
+
+
 class _Ends:
     """An awake control plane whose end takes until the test says so."""
 

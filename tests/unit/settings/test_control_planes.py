@@ -43,6 +43,12 @@ def test_it_has_its_own_names_and_keys() -> None:
     assert made.service_account_jwks_uri == "https://h/clusters/a/openid/v1/jwks"
 
 
+def test_it_has_a_testing_api_if_the_root_has() -> None:
+    for root in (Settings(testing_api=True, recorder=True), Settings(recorder=True)):
+        made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
+        assert (made.testing_api, made.recorder) == (root.testing_api, False)
+
+
 @pytest.mark.parametrize(
     ("flag", "settings"),
     [
