@@ -146,7 +146,7 @@ class Client:
         places: Places | None = None,
         bounds: Bounds | None = None,
     ) -> None:
-        self._bounds, self.resolve = bounds, resolved if bounds is None else bounds.resolve
+        self.bounds, self.resolve = bounds, resolved if bounds is None else bounds.resolve
         self._most_idle, self._altogether = most_idle, _most_altogether() if altogether is None else altogether
         self._idle = OrderedDict[Target, list[OutboundConnection]]()  # the most recently used target is last
         self._waiting = 0  # idle connections of all targets
@@ -247,7 +247,7 @@ class Client:
         context = target.context
         try:
             async with asyncio.timeout(_DIAL):
-                connection = await (_opened_alone if alone else _opened)(target, self._bounds)
+                connection = await (_opened_alone if alone else _opened)(target, self.bounds)
         except (OSError, ValueError) as error:
             at = target.host if isinstance(error, gaierror) else await address_of(target.host, self.resolve)
             raise dialling(error, at, target.port) from None

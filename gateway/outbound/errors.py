@@ -11,6 +11,7 @@ _NOT_NOW = frozenset({9, 10})  # OpenSSL's codes for a certificate that is not v
 _NO_TLS = frozenset({"WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST"})
 _ALERT = "ALERT_"
 
+OUT_OF_BOUNDS = "permission denied: a control plane may not call this address (--control-planes-reach)"
 DEADLINE = "context deadline exceeded"
 
 
@@ -75,6 +76,8 @@ def address(host: str, port: int) -> str:
 
 
 def _of_system(error: OSError) -> str:
+    if error.strerror == OUT_OF_BOUNDS:
+        return OUT_OF_BOUNDS
     name = errno.errorcode.get(error.errno or 0, "")
     words = {
         "ECONNREFUSED": "connection refused",

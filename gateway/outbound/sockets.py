@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gateway.outbound.connection import PARTING
+from gateway.outbound.errors import OUT_OF_BOUNDS
 from gateway.outbound.names import Resolver, resolved
 
 _PIECE = 256 << 10  # bytes that are read at once
@@ -44,10 +45,10 @@ async def dialled(host: str, port: int, bounds: Bounds | None = None) -> socket.
     failed: OSError = socket.gaierror(socket.EAI_NONAME, "no such host")
     for family, kind, protocol, _, address in await (resolved if bounds is None else bounds.resolve)(host, port):
         if reaches is not None and not reaches(str(address[0])):
-            failed = PermissionError(errno.EACCES, "this address may not be called")
+            failed = _out_of_bounds()
             continue
         if reaches is not None and not reaches(str(address[0]), of_host=_is_of_host(family, address)):
-            failed = PermissionError(errno.EACCES, "this address is of this host")
+            failed = _out_of_bounds()
             continue
         made = socket.socket(family, kind, protocol)
         try:
@@ -56,7 +57,7 @@ async def dialled(host: str, port: int, bounds: Bounds | None = None) -> socket.
             await loop.sock_connect(made, address)
             at = made.getpeername()[0]
             if reaches is not None and made.getsockname()[0] == at and not reaches(at, of_host=True):
-                raise PermissionError(errno.EACCES, "this address is of this host")
+                raise _out_of_bounds()
             return made
         except OSError as error:
             made.close()
@@ -65,6 +66,11 @@ async def dialled(host: str, port: int, bounds: Bounds | None = None) -> socket.
             made.close()
             raise
     raise failed
+
+
+def _out_of_bounds() -> PermissionError:
+    """The error for an address that may not be called. It does not tell which addresses are of this host."""
+    return PermissionError(errno.EACCES, OUT_OF_BOUNDS)
 
 
 def _is_of_host(family: int, address: tuple[Any, ...]) -> bool:

@@ -12,7 +12,7 @@ from gateway.http.status import StatusError, bad_request, internal_error
 from gateway.outbound.client import Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import Header, OutboundRequest
-from gateway.proxies.kubelets import kubelet_of
+from gateway.proxies.kubelets import check_accepted, kubelet_of
 from gateway.proxies.log_messages import as_messages
 from gateway.proxies.log_options import log_options
 from gateway.proxies.objects import container_of, pod_of
@@ -45,6 +45,7 @@ async def log(endpoint: Endpoint, request: Request) -> Response:
         answer = await passed_on(endpoint.services.outbound, request, kubelet.target, asked)
     except CallError as error:
         raise StatusError(500, "", f'Get "{kubelet.url}{path}": {error}') from None
+    await check_accepted(endpoint.services.outbound, kubelet.target, answer)
     if answer.status in _REDIRECTS and (place := answer.header("location")):
         await answer.aclose()
         raise StatusError(500, "", f'Get "{place}": redirects forbidden')

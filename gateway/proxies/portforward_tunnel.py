@@ -17,6 +17,7 @@ from gateway.outbound.client import Client, Streamed
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
+from gateway.proxies.kubelets import check_accepted
 from gateway.proxies.spdy import PROTOCOL
 
 _PREFIX, _SUFFIX = b"SPDY/3.1+", b".k8s.io"
@@ -42,6 +43,7 @@ async def session(request: Request, client: Client, target: Target, path: str) -
         answer = await passed_on(client, request, target, asked)
     except CallError as error:
         raise upgrade_failed(error) from None
+    await check_accepted(client, target, answer)
     if answer.status != SWITCHING:
         if answer.status < 400:
             await answer.aclose()

@@ -20,7 +20,7 @@ from gateway.kinds.attributes import Attributes
 from gateway.outbound.errors import CallError
 from gateway.outbound.request import OutboundRequest
 from gateway.proxies import channels, portforward_tunnel
-from gateway.proxies.kubelets import Kubelet, kubelet_of
+from gateway.proxies.kubelets import Kubelet, check_accepted, kubelet_of
 from gateway.proxies.objects import container_of, pod_of
 from gateway.subresources.connect import admit_connection
 
@@ -96,6 +96,8 @@ async def _session(
     host = request.headers.get(b"host", b"").decode("latin-1")
     outbound = OutboundRequest(request.method, path, sent, authority=host, alone=True)
     try:
-        return await upgraded(await passed_on(client, request, kubelet.target, outbound))
+        answer = await passed_on(client, request, kubelet.target, outbound)
+        await check_accepted(client, kubelet.target, answer)
+        return await upgraded(answer)
     except CallError as error:
         raise upgrade_failed(error) from None
