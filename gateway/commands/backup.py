@@ -30,16 +30,25 @@ def backup(context: click.Context, file: Path, overwrite: bool) -> None:
         raise CommandFailed(f"{file} exists already; add --overwrite to replace it")
     etcd, prefix = etcd_of(context)
     with progress() as told:
-        taken = run_on_etcd(etcd, lambda client: _take(client, prefix, file, partial(told, "reading")))
+        taken, planes = run_on_etcd(etcd, lambda client: _take(client, prefix, file, partial(told, "reading")))
     click.echo(f"{file}: {taken.keys} keys as of revision {taken.revision}, {taken.bytes} bytes")
+    if planes:
+        click.echo(
+            f"the keys of control planes below /clusters ({planes}) are not in {file}: `apiserver-gateway etcd "
+            "snapshot` has them, and `apiserver-gateway export` has the objects of one",
+            err=True,
+        )
     say_what_is_apart(context, "backed up")
 
 
-async def _take(client: Any, prefix: str, file: Path, told: Any) -> Any:
+async def _take(client: Any, prefix: str, file: Path, told: Any) -> tuple[Any, int]:
+    """What was taken, and the number of keys of control planes, which were not."""
+    from gateway.settings.control_planes import COMMON
     from storage.backups.take import NothingThere, take
 
     try:
-        return await take(client, prefix, file, told)
+        taken = await take(client, prefix, file, told)
+        return taken, (await client.prefix(f"{prefix}{COMMON}/".encode(), count_only=True)).count
     except NothingThere as error:
         raise CommandFailed(f"{error}; give the --etcd-prefix that the API servers use") from None
 

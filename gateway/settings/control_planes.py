@@ -9,6 +9,8 @@ from typing import Any
 from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.config import InvalidSettings, Settings
 
+COMMON = "-clusters"
+"""After the prefix of the root's keys: the prefix of those of all control planes."""
 _CONFIGURED = frozenset({"ImagePolicyWebhook"})  # plug-ins that need a file, which only the root has
 _OWN = "control-planes"  # below --cert-dir: nothing is ever there, so no control plane uses the server's own keys
 _ELSEWHERE = ("certificatesigningrequest-approving-controller", "certificatesigningrequest-signing-controller")
@@ -54,7 +56,7 @@ def check_beside(settings: Settings) -> None:
 
 def common_prefix(settings: Settings) -> str:
     """The prefix of the keys of all control planes below /clusters, beside that of the root's keys."""
-    return f"{settings.etcd_prefix}-clusters"
+    return f"{settings.etcd_prefix}{COMMON}"
 
 
 def with_version(root: Settings, version: str) -> Settings:

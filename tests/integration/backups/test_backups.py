@@ -329,6 +329,22 @@ async def _holds_a_key(endpoint: str) -> None:
         await client.put(b"/registry/a", b"{}")
 
 
+async def test_what_is_of_control_planes_is_named(
+    tmp_path: Path, etcd_endpoint: str, etcd_client: EtcdClient, prefix: bytes
+) -> None:
+    root, path = prefix.decode().rstrip("/"), tmp_path / "backup"
+    await fill(etcd_client, root, 3)
+    words = "backup", str(path), f"--etcd-servers={etcd_endpoint}", f"--etcd-prefix={root}", "--overwrite"
+    assert "control planes" not in (await asyncio.to_thread(run, *words)).stderr
+    await etcd_client.put(f"{root}-clusters/uid/apiserver-gateway/made".encode(), b"x")
+    outcome = await asyncio.to_thread(run, *words)
+    assert (
+        outcome.returncode == 0
+        and f"the keys of control planes below /clusters (1) are not in {path}" in outcome.stderr
+    )
+    assert verify(path).keys == 3
+
+
 def test_an_etcd_with_users(tmp_path: Path) -> None:
     """With the flags of `serve`, also from a configuration file. A refusal names the flags to check."""
     with EmbeddedEtcd(loopback=True) as etcd:
