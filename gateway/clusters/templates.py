@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
+from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import sha1, sha256
 from uuid import UUID
+from weakref import WeakValueDictionary
 
 from gateway.clusters.definition import MADE
 from gateway.jsontypes import dumps, loads
@@ -37,6 +39,7 @@ _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
 # What comes before the holes of values that are equal apart from uids and times of such members.
 _OWN = b'"uid":"', b'"creationTimestamp":"', b'"time":"', b'"lastTransitionTime":"'
+_LAST = 4  # templates that are kept though no control plane in memory began with them
 _NUMBER, _TIME = b"%012d", 0  # what follows the hole; uids have the numbers from 1 on
 
 
@@ -71,13 +74,7 @@ class ClusterTemplate:
     @cached_property
     def contents(self) -> Contents:
         """What all control planes share that begin with this template."""
-        return Contents(self.keys, self._is_equal)
-
-    def _is_equal(self, place: int) -> bool:
-        """Whether all holes of a value are the values of such members. No text within a string ends so: its quotes are
-        escaped.
-        """
-        return all(before.endswith(_OWN) for before in self.pieces[place][:-1:2])
+        return Contents(self.keys, partial(_is_equal, self.pieces))  # its own method would make a cycle
 
     def value(self, uid: UUID, time: bytes, place: int) -> bytes:
         """The value of a key for a control plane of this uid, which was made at this time."""
@@ -85,6 +82,13 @@ class ClusterTemplate:
         for hole in range(1, len(pieces), 2):
             pieces[hole] = time if int(pieces[hole]) == _TIME else _uuid5(uid, pieces[hole])
         return b"".join(pieces)
+
+
+def _is_equal(pieces: Sequence[Sequence[bytes]], place: int) -> bool:
+    """Whether all holes of the value at a place are the values of members of these names. No text within a string ends
+    so: its quotes are escaped.
+    """
+    return all(before.endswith(_OWN) for before in pieces[place][:-1:2])
 
 
 def _uuid5(space: UUID, name: bytes) -> bytes:
@@ -139,13 +143,15 @@ class ClusterTemplates:
     def __init__(self, client: EtcdClient, root: bytes) -> None:
         """`root` is the common prefix of all control planes."""
         self._client, self._root = client, root + PART
-        self._known: dict[str, ClusterTemplate] = {}
+        # those in use, and the last ones: another process may have removed the others
+        self._known: WeakValueDictionary[str, ClusterTemplate] = WeakValueDictionary()
+        self._last: deque[ClusterTemplate] = deque(maxlen=_LAST)
         self._reading: dict[str, asyncio.Task[ClusterTemplate]] = {}
         self._ending = asyncio.Lock()  # held while it is decided who uses a template
 
     async def keep(self, leading: Leading, template: ClusterTemplate) -> int:
         """Writes a template, unless it is there. Returns the revision, else 0. Raises Fenced, StorageError."""
-        self._known[template.digest] = template
+        self._know(template.digest, template)
         prefix, packed = self._prefix(template.digest), template.packed
         chunks = [packed[at : at + _CHUNK] for at in range(0, len(packed), _CHUNK)]
         revision = 0
@@ -154,6 +160,10 @@ class ClusterTemplates:
             written = await leading.txn([mod_revision_is(key, 0)], [put(key, chunk)])
             revision = written.revision if written.succeeded else revision
         return revision
+
+    def _know(self, digest: str, template: ClusterTemplate) -> None:
+        self._known[digest] = template
+        self._last.append(template)
 
     def look_anew(self) -> None:
         """Has controllers look at all control planes again that begin with templates which this process has read."""
@@ -176,7 +186,8 @@ class ClusterTemplates:
             if not found.kvs:
                 raise StorageError("the template of the control plane is missing in etcd")
             packed = b"".join(kv.value for kv in found.kvs)
-            known = self._known[digest] = await asyncio.to_thread(unpacked, packed)
+            known = await asyncio.to_thread(unpacked, packed)
+            self._know(digest, known)
             return known
         finally:
             del self._reading[digest]

@@ -48,7 +48,7 @@ def parse_yaml(data: bytes, *, alone: bool = False, sort: bool = False) -> tuple
     A message is 'line 5: key "a" already set in map'. Values that aliases repeat are shared. The members of objects are
     sorted; in YAML that is JSON, only with `sort`. Raises YamlError; with `alone`, also for a second document.
     """
-    if data.startswith(b"{") and b"\\u" not in data:
+    if data.startswith(b"{") and b"\\u" not in data and _is_text(data):
         read, value = _as_json(data)
         if read:
             return sorted_by_name(value) if sort else value, []
@@ -69,6 +69,14 @@ def parse_yaml(data: bytes, *, alone: bool = False, sort: bool = False) -> tuple
         raise error if isinstance(error, YamlError) else YamlError("yaml: control characters are not allowed") from None
     finally:
         loader.dispose()
+
+
+def _is_text(data: bytes) -> bool:
+    """Whether bytes are valid UTF-8. The reader of JSON takes others, that of YAML refuses them."""
+    try:
+        return data.isascii() or bool(data.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _as_json(data: bytes) -> tuple[bool, Any]:

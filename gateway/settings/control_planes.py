@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from gateway.release.minors import GIT_VERSIONS
 from gateway.settings.config import InvalidSettings, Settings
@@ -52,6 +53,19 @@ def check_beside(settings: Settings) -> None:
     ):
         if given:
             raise InvalidSettings(f"--control-planes does not go with {flag} yet: leave one of them out")
+    _check_domain(settings)
+
+
+def _check_domain(settings: Settings) -> None:
+    """Raises InvalidSettings if a control plane could have the name of this server."""
+    domain = settings.control_planes_domain
+    own = (urlsplit(settings.kubeconfig_server).hostname or "", *settings.tls_san)
+    for name in own if domain else ():
+        if name.lower().partition(".")[2] == domain.lower() and not name.startswith("*"):
+            raise InvalidSettings(
+                f"--control-planes-domain={domain}: {name} would be a control plane, and is a name of this server; "
+                "give another domain"
+            )
 
 
 def common_prefix(settings: Settings) -> str:

@@ -20,6 +20,7 @@ from gateway.http.send import Send
 from gateway.http.status import StatusError, bad_request, service_unavailable
 from gateway.http.user import User
 from gateway.kinds.registry import Registry
+from gateway.release.minors import DEFAULT
 from gateway.requests.parts import Gateway
 from gateway.trials.faults import FaultRule, FaultTable, UnknownFault
 from gateway.trials.recorder import FlightRecorder
@@ -174,7 +175,8 @@ class TestingApi:
             asked = orjson.loads(body) if body else {}
             name, version = asked.get("name") or "", asked.get("version") or ""
         except (ValueError, AttributeError):
-            raise bad_request('say nothing, or a name and a version: {"name": "one", "version": "1.36"}') from None
+            shown = f'{{"name": "one", "version": "{DEFAULT}"}}'
+            raise bad_request(f"say nothing, or a name and a version: {shown}") from None
         return await clusters.make(str(name), str(version))
 
     async def _delete_cluster(self, clusters: Clusters, name: str, _request: Request) -> object:

@@ -278,7 +278,7 @@ class Endpoints:
         if self._overdue is None:
             return await sent
         answer = await (self._overdue.answered(sent, endpoint, swaps, once) if swaps else sent)
-        self._overdue.term = self._belonging.check(endpoint, answer)
+        self._overdue.term = max(self._overdue.term, self._belonging.check(endpoint, answer))
         return answer
 
     async def _term_at(self, endpoint: EtcdEndpoint, key: bytes, timeout: float) -> int:

@@ -12,7 +12,7 @@ from storage.instruments.families import AnyFamily
 def row(name: str, requests: int, watches: int | None) -> Any:
     services = SimpleNamespace(watches=SimpleNamespace(total=lambda: watches))
     awake = None if watches is None else SimpleNamespace(gateway=SimpleNamespace(services=services))
-    return SimpleNamespace(described=SimpleNamespace(name=name), requests=requests, awake=awake)
+    return SimpleNamespace(described=SimpleNamespace(name=name, uid=f"uid of {name}"), requests=requests, awake=awake)
 
 
 def shown(family: AnyFamily) -> dict[str, float]:
@@ -28,7 +28,9 @@ def test_series_are_bounded_and_go_with_their_control_planes() -> None:
         assert shown(metrics.WATCHES) == {"a": 2, "b": 0, "": 2}
         assert shown(metrics.AWAKE) == {"a": 1, "b": 0, "": 2}
         del rows[0], rows[2]
-        assert shown(metrics.REQUESTS) == {"b": 5, "c": 7}
+        rows.append(row("e", 1, None))
+        assert shown(metrics.REQUESTS) == {"b": 5, "": 16, "e": 1}, "a counter never falls, and c keeps its label"
+        assert shown(metrics.WATCHES) == {"b": 0, "": 1, "e": 0}
     finally:
         metrics.follow(list, 0)
     assert shown(metrics.REQUESTS) == {}

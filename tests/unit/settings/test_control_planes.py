@@ -72,3 +72,11 @@ def test_flags_of_control_planes_need_control_planes(flag: str, value: str) -> N
 def test_a_domain_of_control_planes_is_one_of_names(domain: str) -> None:
     with pytest.raises(InvalidSettings, match="--control-planes-domain"):
         settings_from({"control-planes-domain": domain, "control-planes": "true", "embedded-etcd": "true"}, {})
+
+
+@pytest.mark.parametrize("name", ["k8s.planes.example", "K8S.Planes.example"])
+def test_no_control_plane_can_take_the_name_of_the_server(name: str) -> None:
+    flags = {"control-planes-domain": "planes.example", "control-planes": "true", "embedded-etcd": "true"}
+    with pytest.raises(InvalidSettings, match="is a name of this server"):
+        settings_from({**flags, "kubeconfig-server": f"https://{name}:6443"}, {})
+    assert settings_from({**flags, "kubeconfig-server": "https://k8s.example:6443"}, {}).control_planes_domain
