@@ -15,7 +15,7 @@ def most_items(sent: int) -> int:
     return min(MOST_ITEMS, max(_FEW_ITEMS, sent // _BYTES_OF_ITEM))
 
 
-MOST_DEFAULTS = 50_000
+MOST_DEFAULTS = 25_000
 """The values of defaults that even a short object gets, as `most_defaults` counts them."""
 BYTES_OF_DEFAULT = 8
 
