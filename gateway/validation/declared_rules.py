@@ -57,13 +57,14 @@ Found = list[tuple[FieldError, str | None]]
 class _Place:
     """The checks at a place of an object, and the places below it."""
 
-    __slots__ = ("below", "checks", "is_member", "items", "keys", "ordered", "pointer", "silent", "values")
+    __slots__ = ("below", "checks", "is_member", "items", "keys", "ordered", "pointer", "silent", "sparse", "values")
 
     def __init__(self, pointer: bool = False, *, is_member: bool = True) -> None:
         self.pointer, self.is_member, self.keys = pointer, is_member, ""
         self.checks: list[Check] = []
         self.ordered: list[Check] = []  # those that end the field first
         self.silent = False
+        self.sparse = False  # whether only members are checked, and only where they are present
         self.below: dict[str, _Place] = {}
         self.items: _Place | None = None
         self.values: _Place | None = None
@@ -94,10 +95,21 @@ class _Place:
             if place is not None:
                 place.settle()
         self.silent = self.is_silent()
+        self.sparse = bool(self.below) and not self.checks and all(place.silent for place in self.below.values())
         self.ordered = [
             *(check for check in self.checks if check.ends),
             *(check for check in self.checks if not check.ends),
         ]
+
+    def has_nothing(self, value: Any) -> bool:
+        """Whether a value has none of the members that are checked."""
+        if not self.sparse or type(value) is not dict:
+            return False
+        for name, place in self.below.items():
+            inner = value.get(name)
+            if (inner is not None if place.pointer else inner) and not place.has_nothing(inner):
+                return False
+        return True
 
     def judge(self, value: Any, old: Any, path: str, found: Found) -> None:
         """Adds the errors of a value that is to be checked."""
@@ -128,6 +140,8 @@ class _Place:
             inner = value.get(name)
             if place.silent and (inner is None if place.pointer else not inner):
                 continue
+            if place.has_nothing(inner):
+                continue  # before it is compared with the old value, which takes longer
             old = NEW if before is NEW else before.get(name)
             _changed(place, inner, old, f"{path}.{name}" if path else name, found)
 
