@@ -5,7 +5,7 @@
 
 Each gets an environment with what tests need, kept in the cache directory for the next run. The oldest version is that
 of pyproject.toml. They run side by side, and what each says is printed when it is done. With --quick it is a part of
-the tests, with few examples of properties, for the gate: what is wrong for an example is wrong on each interpreter.
+the tests, with few examples of properties, for the gate: an example that fails does so on each interpreter.
 Exit status 1 where tests fail.
 """
 

@@ -64,7 +64,7 @@ class Cluster:
 
 def made(server: Host, name: str = "", timeout: float = REQUEST_TIMEOUT, *, version: str = "") -> Cluster:
     """Makes a control plane on a server that runs with --control-planes. An empty `name` stands for a new, random name.
-    `version` is the minor of Kubernetes that it serves, such as "1.36"; "" is that of the server.
+    `version` is the Kubernetes minor of the control plane; "" is the minor of the server.
 
     Raises Refused, TimeoutError.
     """

@@ -89,7 +89,7 @@ class ApiServer:
 
     def cluster(self, name: str = "", *, version: str = "") -> AbstractContextManager[Cluster]:
         """A control plane of this server for a block, `with api.cluster() as cluster:`. It needs --control-planes.
-        `version` is the minor of Kubernetes that it serves, such as "1.36"; "" is that of the server.
+        `version` is the Kubernetes minor of the control plane; "" is the minor of the server.
         """
         from apiserver_gateway.testing.clusters import cluster
 

@@ -170,7 +170,7 @@ class Awake:
         return isinstance(cache, PartCache) and cache.needs_nobody
 
     def _seeds_alone(self) -> Seeds | None:
-        """What it begins with, if nobody has written in it since."""
+        """The seeds of the control plane, if nobody has written in it; else None."""
         cache = self.database.cache
         return cache.seeds if isinstance(cache, PartCache) and cache.is_as_begun else None
 
@@ -182,13 +182,13 @@ class Awake:
         self._settling = [call_later(_LOOKED, self.settle), call_later(_SETTLED, self.settle)]
 
     def settle(self) -> None:
-        """Frees what was needed to load it, and ends controllers that have found nothing to do at its beginning."""
+        """Frees the memory of its load. Ends the controllers if they found nothing to do before a first write."""
         self.forget()
         seeds = self._seeds_alone()
         if seeds is None or self._resting is not None or not self.gateway.controllers.have_looked:
             return
         if seeds.contents.looked_anew != self._looked_anew:
-            return  # what they have looked at has changed, and they begin anew
+            return  # a file that they read has changed: they look again
         seeds.contents.needs_nobody = True  # so all control planes that begin with the same need no controllers either
         self._resting = asyncio.create_task(self._rest_controllers(), name="controllers with nothing to do")
 

@@ -50,8 +50,8 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 class ClusterRow:
     """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
     the last one that put it to rest. What is awake was made with these `credentials`. `door` checks requests while it
-    rests, and has its own; `opening` is the task that makes it. `begun` is what it begins with as of a time of the
-    monotonic clock: the request for which the door is made is often the one that wakes it.
+    rests, and has its own; `opening` is the task that makes it. `begun` has the time (monotonic clock) when the
+    fence and the seeds were read, and both: a request that makes the door often wakes the control plane next.
     """
 
     described: ClusterDefinition

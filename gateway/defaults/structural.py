@@ -25,7 +25,7 @@ Rule = Callable[[Any], None]
 class _Left:
     """How many more bytes and values of defaults an object may get.
 
-    The object is measured only once it has got many: most get few defaults. Then it has what was made so far, too.
+    The object is measured after its first MOST_DEFAULTS values, which few objects get. Its size includes these values.
     """
 
     __slots__ = ("_most", "_obj", "bytes", "values")

@@ -51,7 +51,7 @@ def with_defaults(limit_range: JsonObject, pod: JsonObject, *, completes: bool =
 
 
 def _completed(container: JsonObject, kind: str, given: dict[str, dict[str, str]], notes: list[str]) -> JsonObject:
-    """A copy of a container with what it lacks, which is added to the notes; the same one if it lacks nothing."""
+    """A copy of a container with its missing defaults, which the notes name; the same container if none is missing."""
     resources = container.get("resources") or {}
     for member, defaults in given.items():
         present = resources.get(member) or {}

@@ -201,7 +201,7 @@ async def test_controllers_look_again_after_a_file_has_changed() -> None:
 
 
 @pytest.mark.usefixtures("soon")
-async def test_a_write_while_they_end_begins_them_again() -> None:
+async def test_a_write_while_controllers_end_begins_new_ones() -> None:
     led = _Led(Contents([]))
     led.lead(_FENCE)
     await led.running.wait()

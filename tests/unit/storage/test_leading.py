@@ -47,7 +47,7 @@ async def test_another_comparison_that_fails_is_answered() -> None:
     assert not (await leader.txn([], [])).succeeded and etcd.compared == [5]
 
 
-async def test_after_a_renewal_it_is_tried_again() -> None:
+async def test_a_transaction_is_sent_with_the_renewed_lease() -> None:
     leader, etcd = leading((False, lease(7)), (True, None))
     assert (await leader.txn([], [])).succeeded and etcd.compared == [5, 7]
 
