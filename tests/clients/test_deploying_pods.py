@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,11 +20,12 @@ import pytest
 from tests.clients.binaries import binary
 from tests.clients.charts import CHART, NAME
 from tests.clients.command import Helm, Kubectl
-from tests.upstream.controlplane.kubelet import Kubelet
+from tests.upstream.controlplane.kubelet import NODES, Kubelet
 from tests.upstream.controlplane.server import Server, gateway
 
 PROGRAMS = ("kube-controller-manager", "kube-scheduler")
 PATIENCE = "300s"  # timeout of helm and kubectl
+NODES_TIMEOUT = 120.0  # seconds
 
 
 @pytest.fixture
@@ -53,7 +55,19 @@ def kubeconfig(programs: dict[str, str], tmp_path: Path) -> Iterator[Path]:
         kubelet.start()
         stack.callback(kubelet.join)
         stack.callback(stopping.set)
+        untainted(server)
         yield administrator(server, tmp_path / "kubeconfig")
+
+
+def untainted(server: Server) -> None:
+    """Waits until the node lifecycle controller has found all nodes ready: the scheduler uses no tainted node."""
+    end = time.monotonic() + NODES_TIMEOUT
+    while True:
+        nodes = server.ask("GET", "/api/v1/nodes")["items"]
+        if {node["metadata"]["name"] for node in nodes if not node["spec"].get("taints")} == set(NODES):
+            return
+        assert time.monotonic() < end, f"nodes keep their taints: {nodes}"
+        time.sleep(0.1)
 
 
 def administrator(server: Server, path: Path) -> Path:
