@@ -1,14 +1,17 @@
-"""Writes docs/reference/compatibility.md from a comparison with a recorded kube-apiserver.
+"""Writes docs/reference/compatibility.md and compatibility.csv from a comparison with a recorded kube-apiserver.
 
     python -m tests.upstream conformance DIR --report report.json
     python -m tests.upstream compatibility DIR report.json [--check]
 
-DIR holds the scenarios. The page is of one run. With --check it is not written: exit 1 if it says something else.
+DIR holds the scenarios. Page and table are of one run. With --check they are not written: exit 1 if they say something
+else.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -23,6 +26,7 @@ from tests.upstream.conformance import Exemption, expected_of, read_expected, st
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "compatibility.md"
+TABLE = PAGE.with_suffix(".csv")
 TITLES = {
     "aggregation": "API servers behind this one",
     "access": "Authentication, authorization, impersonation",
@@ -75,16 +79,18 @@ def page(found: list[Scenario], expected: dict[str, Exemption]) -> Iterator[str]
     yield "| topic | scenarios | as recorded | steps | as recorded |"
     yield "|---|---:|---:|---:|---:|"
     for topic, of_it in by_topic.items():
-        yield f"| [{TITLES[topic]}](#{topic}) | {_numbers(of_it)} |"
+        yield f"| {TITLES[topic]} (`{topic}/`) | {_numbers(of_it)} |"
     yield f"| **all** | {_numbers(found)} |"
     yield from _differences([each for each in found if each.differing], expected)
-    for topic, of_it in by_topic.items():
-        yield f"\n## {TITLES[topic]} {{ #{topic} }}\n"
-        yield "| scenario | what is compared | steps |"
-        yield "|---|---|---:|"
-        for each in of_it:
-            steps = f"{each.steps}, {len(each.differing)} differ" if each.differing else each.steps
-            yield f"| {each.name.partition('/')[2]} | {_cell(each.about)} | {steps} |"
+
+
+def table(found: list[Scenario]) -> str:
+    """Each scenario, as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("scenario", "steps", "steps that differ", "what is compared"))
+    writer.writerows((each.name, each.steps, len(each.differing), " ".join(each.about.split())) for each in found)
+    return text.getvalue()
 
 
 def _head(found: list[Scenario]) -> Iterator[str]:
@@ -93,15 +99,15 @@ def _head(found: list[Scenario]) -> Iterator[str]:
     yield "# Compatibility\n"
     yield (
         f"This page compares the answers of this server with those of kube-apiserver {version}.\n"
-        f"{same} of {len(found)} scenarios are answered as recorded. In the tables by topic, a number of steps\n"
-        "without a remark means that all of them are answered as recorded.\n"
+        f"{same} of {len(found)} scenarios are answered as recorded. [compatibility.csv](compatibility.csv) lists the\n"
+        "scenarios: what each one compares, and how many of its steps differ.\n"
     )
     yield (
-        "A scenario is a series of requests whose answers were recorded from a kube-apiserver. Compared are the\n"
-        "status, the headers, the whole body with its wording, and the events of watches; the descriptions of table\n"
-        "columns are not. Values that differ in each run (uids, times, resource versions, tokens) are compared by\n"
-        "identity: equal where the recorded values are equal. If a step differs, later steps that use its result\n"
-        "often differ, too.\n"
+        "A scenario is a series of requests. Their answers were recorded from a kube-apiserver. The comparison covers\n"
+        "the status, the headers, the whole body with its wording, and the events of watches. It leaves out the\n"
+        "descriptions of table columns. Values that differ in each run (uids, times, resource versions, tokens) are\n"
+        "compared by identity: they have to be equal where the recorded values are equal. If a step differs, later\n"
+        "steps that use its result often differ, too.\n"
     )
     yield "`tests/upstream/compatibility.py` writes this page, from a run of `tests/upstream/conformance.py`.\n"
 
@@ -138,15 +144,18 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args(words)
     found = list(scenarios(options.directory, json.loads(options.report.read_text())))
-    text = "\n".join(page(found, read_expected(expected_of(DEFAULT)))) + "\n"
+    files = {PAGE: "\n".join(page(found, read_expected(expected_of(DEFAULT)))) + "\n", TABLE: table(found)}
     there = len(list((options.directory / "scenarios").rglob("*.yaml")))
     if options.check and len(found) < there:
         print(f"{there - len(found)} scenarios were left out of this run: the page is not compared with it")
-    elif not options.check:
-        PAGE.write_text(text, encoding="utf-8")
-    elif PAGE.read_text(encoding="utf-8") != text:
-        print(
-            f"{PAGE.relative_to(ROOT)} does not say what this run found: write it with tests/upstream/compatibility.py"
-        )
-        return 1
-    return 0
+        return 0
+    stale = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if options.check:
+            print(
+                f"{path.relative_to(ROOT)} does not say what this run found: "
+                "write it with tests/upstream/compatibility.py"
+            )
+        else:
+            path.write_text(files[path], encoding="utf-8")
+    return 1 if stale and options.check else 0
