@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -18,11 +18,10 @@ PAGE = ROOT / "docs" / "reference" / "flags.md"
 _HEAD = """\
 # Flags
 
-This page lists all flags of `apiserver-gateway serve`. Names and groups are those of kube-apiserver's flags, if it has
-such a flag. Each flag is also an environment variable: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`. [The
-command line](command-line.md#a-file-of-flags) describes how to give flags in a file. A DURATION is `90s` or `1h30m`. A
-test shows the effect of each flag, except for [some](#flags-without-a-test); `tests/flag_effects.py` names the tests.
-`hack/flags.py` makes this page.
+This page lists all flags of `apiserver-gateway serve`. A flag that kube-apiserver has, too, has its name and group.
+Each flag is also an environment variable: `--etcd-servers` is `APISERVER_GATEWAY_ETCD_SERVERS`. [The command
+line](command-line.md#a-file-of-flags) describes a file of flags. A DURATION is `90s` or `1h30m`. Tests show the effect
+of each flag, except for [some](#flags-without-a-test). `hack/flags.py` makes this page.
 """
 _UNTESTED = """
 ## Flags without a test
@@ -38,6 +37,12 @@ With such a flag the server does not start, and prints the reason.
 | flag | why |
 |---|---|
 """
+_FIXED = """
+Of these flags, the server accepts only the value that is shown:
+
+| flag | why |
+|---|---|
+"""
 
 
 def lines() -> Iterator[str]:
@@ -49,13 +54,20 @@ def lines() -> Iterator[str]:
             text = flag.help.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
             yield f"| `--{flag.name}` {flag.metavar} | {text} | {f'`{default}`' if default else ''} |\n"
     yield _UNTESTED
-    for name, why in sorted(WITHOUT.items()):
-        yield f"| `--{name}` | {why} |\n"
+    yield from _by_reason((f"`--{name}`", why) for name, why in sorted(WITHOUT.items()))
     yield _ABSENT
-    for name, why in sorted(REFUSED.items()):
-        yield f"| `--{name}` | {why} |\n"
-    for name, (values, why) in sorted(FIXED.items()):
-        yield f"| `--{name}` | only {' or '.join(f'`{value}`' for value in values)}: {why} |\n"
+    yield from _by_reason((f"`--{name}`", why) for name, why in sorted(REFUSED.items()))
+    fixed = ((f"`--{name}={'` or `'.join(values)}`", why) for name, (values, why) in sorted(FIXED.items()))
+    yield _FIXED
+    yield from _by_reason(fixed)
+
+
+def _by_reason(flags: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """The rows of a table, one for each reason."""
+    names: dict[str, list[str]] = {}
+    for name, why in flags:
+        names.setdefault(why, []).append(name)
+    yield from (f"| {', '.join(of_it)} | {why} |\n" for why, of_it in names.items())
 
 
 if __name__ == "__main__":

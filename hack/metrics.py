@@ -22,24 +22,29 @@ PACKAGES = ("gateway", "storage")
 _HEAD = """\
 # Metrics
 
-This page lists all metrics at `/metrics`. [Monitoring](../how-to/monitoring.md) describes a first set-up.
+This page lists all metrics at `/metrics`, with their labels in braces. [Monitoring](../how-to/monitoring.md) describes
+a first set-up.
 
-If kube-apiserver has a metric for the same thing, the name is the same, so its dashboards and alert rules work
-unchanged. A metric appears when there is something to count for the first time. With `--workers`, the values are sums
-over all processes. STABLE, BETA and ALPHA are the stability levels of Kubernetes. `hack/metrics.py` makes this page.
+If kube-apiserver has a metric for the same thing, the name is the same: its dashboards and alert rules work unchanged.
+A metric appears when its first event is counted. With `--workers`, the values are sums over all processes. Metrics that
+name no level of stability are ALPHA, or are not of Kubernetes. `hack/metrics.py` makes this page.
+"""
+_TABLE = """
+## {title}
 
-| name | kind | labels | meaning |
-|---|---|---|---|
+| name | meaning |
+|---|---|
 """
 _ABSENT = """
 ## Metrics of kube-apiserver that are missing here, or have fewer labels
 
-All other metrics of kube-apiserver 1.36 and 1.37 are in the table above, with the same type and labels; a test compares
+The tables above have all other metrics of kube-apiserver 1.36 and 1.37, with the same type and labels; a test compares
 them.
 
 | name | why |
 |---|---|
 """
+_KINDS = {"counter": "Counters", "gauge": "Gauges", "histogram": "Histograms"}
 
 
 def families() -> Iterator[AnyFamily]:
@@ -74,21 +79,28 @@ def _otherwise(form: Form) -> str:
 
 
 def lines() -> Iterator[str]:
-    """The table's rows, and those of what is not here."""
+    """A table for each kind of metric, and one of what is not here."""
+    of_kinds: dict[str, list[AnyFamily]] = {kind: [] for kind in _KINDS}
     for family in families():
-        labels = ", ".join(f"`{label}`" for label in family.label_names)
-        text = (
-            f"{family.help} {family.level}{_by_minor(family)}".strip()
-            .replace("|", "\\|")
-            .replace("*", "\\*")
-            .replace("<", "&lt;")
-        )
-        yield f"| `{family.name}` | {family.kind} | {labels} | {text} |\n"
+        of_kinds[family.kind].append(family)
+    for kind, found in of_kinds.items():
+        yield _TABLE.format(title=_KINDS[kind])
+        yield from map(_row, found)
     yield _ABSENT
+    names: dict[str, list[str]] = {}
     for line in ABSENT.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             pattern, why = line.split(" | ")
-            yield f"| `{pattern}` | {why} |\n"
+            names.setdefault(why, []).append(f"`{pattern}`")
+    yield from (f"| {', '.join(patterns)} | {why} |\n" for why, patterns in names.items())
+
+
+def _row(family: AnyFamily) -> str:
+    labels = f"{{{','.join(family.label_names)}}}" if family.label_names else ""
+    level = "" if family.level == "ALPHA" else family.level
+    text = " ".join(filter(None, (family.help, level, _by_minor(family).strip())))
+    text = text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
+    return f"| `{family.name}{labels}` | {text} |\n"
 
 
 if __name__ == "__main__":
