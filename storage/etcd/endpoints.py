@@ -16,9 +16,9 @@ from storage.errors import OtherCluster, StorageError, Unanswered, Unavailable
 from storage.etcd.auth import Login
 from storage.etcd.cluster_check import Belonging
 from storage.etcd.connections import Connections, is_connected
-from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, translate
+from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, may_be_executed, translate
 from storage.etcd.generated import rpc_pb2, stubs
-from storage.etcd.http2.line import Line, LineCalls
+from storage.etcd.http2.line import Line, over_line
 from storage.etcd.settings import EtcdSettings
 from storage.etcd.unary import UnaryCalls, unary
 from storage.instruments.trace import trace_headers
@@ -84,6 +84,8 @@ class EtcdEndpoint:
 
 Method = Callable[[EtcdEndpoint], UnaryUnaryMultiCallable[Request, Response]]
 
+_RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Range")
+
 
 class Endpoints:
     """The endpoints of one cluster. Make and use it on one event loop."""
@@ -128,11 +130,11 @@ class Endpoints:
 
         A failed call is tried again, on the next endpoint if there is one. A `repeatable` call (a read) is tried again
         after each transient error, until the deadline. Another call is tried again only if it was certainly not
-        executed, and only within the timeout of the settings.
+        executed, or was not sent because its endpoint could not be used; and only within the timeout of the settings.
 
         `swaps` is the key that a transaction compares first: the wait for its answer ends early when none will come
         (overdue.py). `once`: the comparison holds at most once, so that it is safe to send the transaction again after
-        any transient error. If it fails then, the first one may have been executed.
+        any transient error. If it fails then, etcd's history tells whether an earlier one was executed (doubtful.py).
 
         Raises Unanswered for a call that is not repeatable and may have been executed, else the StorageError of
         errors.translate. `revision` is the requested revision, for Compacted.
@@ -144,11 +146,13 @@ class Endpoints:
         belonging = self._belonging
         if belonging.several:
             seconds /= 2  # the other half is for another member
+        written = False  # whether etcd may have got the request
         try:
             if belonging.several:
                 await belonging.vouch(endpoint, seconds)
             if metadata is None:
                 metadata = await self.logged_in(endpoint, min(seconds, self.timeout))
+            written = not repeatable
             if traced := trace_headers():
                 sent = method(endpoint)(request, timeout=seconds, metadata=Metadata(*metadata, *traced))
             else:
@@ -158,7 +162,7 @@ class Endpoints:
             again = asyncio.get_running_loop().time() if once else begun
             deadline = end if repeatable else min(end, again + self.timeout)
             call = _Call(method, request, deadline, end, repeatable, revision, swaps, once)
-            return await self._recover(call, endpoint, metadata, error)
+            return await self._recover(call, endpoint, metadata, error, written)
         except asyncio.CancelledError:
             self._raise_if_closed()
             raise
@@ -240,21 +244,24 @@ class Endpoints:
         endpoint: EtcdEndpoint,
         metadata: Metadata | None,
         error: AioRpcError,
+        written: bool,
     ) -> Response:
+        """Tries a failed call again. `written`: whether etcd may have got its request as a write."""
         attempts, renewals, doubtful = 1, 0, False
         while True:
             stale = is_token_stale(error) and self.login.has_user and renewals < _RENEWALS
+            unsure = written and may_be_executed(error)
             if not stale:
-                doubtful = doubtful or (call.once and is_transient(error) and not is_certainly_not_executed(error))
+                doubtful = doubtful or unsure
                 if is_transient(error):
                     self.leave(endpoint)
-                if not call.may_repeat_after(error) or not await self._next_chance(call.deadline, attempts):
-                    raise (Unanswered(_UNKNOWN) if doubtful else self._failure(call, error)) from error
+                if not call.may_repeat_after(error, unsure) or not await self._next_chance(call.deadline, attempts):
+                    raise self._failure(call, error, doubtful) from error
             endpoint = self.current
             remaining = call.end - asyncio.get_running_loop().time()
             if (call.repeatable or call.once) and attempts < len(self._all) - 1:
                 remaining /= 2
-            attempts += 1
+            attempts, written = attempts + 1, False
             try:
                 if stale or self.login.metadata is None:
                     renewals += 1
@@ -262,36 +269,46 @@ class Endpoints:
                 else:
                     metadata = self.login.metadata
                 await self._belonging.vouch(endpoint, remaining)
+                written = not call.repeatable
                 sent = call.method(endpoint)(call.request, timeout=remaining, metadata=metadata)
                 answer = await self._answered(sent, endpoint, call.swaps, call.once)
-                if doubtful and not cast(Any, answer).succeeded:
-                    raise Unanswered(_UNKNOWN)
-                return answer
             except AioRpcError as again:
                 error = again
+                continue
             except asyncio.CancelledError:
                 self._raise_if_closed()
                 raise
+            if doubtful and not cast(Any, answer).succeeded:
+                from storage.etcd.doubtful import was_never_made  # here: only after an outage
+
+                if not await was_never_made(cast(Any, call.request), cast(Any, answer), self.range):
+                    raise Unanswered(_UNKNOWN)
+            return answer
+
+    def range(self, request: rpc_pb2.RangeRequest) -> Awaitable[rpc_pb2.RangeResponse]:
+        """Makes a Range call. Raises StorageError."""
+        return self.call(_RANGE, request, repeatable=True, revision=request.revision)
 
     async def _answered(self, sent: Awaitable[Response], endpoint: EtcdEndpoint, swaps: bytes, once: bool) -> Response:
         """The answer of a call. Raises AioRpcError, also if it comes from another cluster."""
         if self._overdue is None:
             return await sent
         answer = await (self._overdue.answered(sent, endpoint, swaps, once) if swaps else sent)
-        self._overdue.term = max(self._overdue.term, self._belonging.check(endpoint, answer))
+        self._overdue.tell(self._belonging.check(endpoint, answer))
         return answer
 
     async def _term_at(self, endpoint: EtcdEndpoint, key: bytes, timeout: float) -> int:
         """The raft term that an endpoint knows, by a linearizable read. Raises StorageError."""
-        asked = self.call_at(endpoint, attrgetter("kv.Range"), rpc_pb2.RangeRequest(key=key, count_only=True), timeout)
+        asked = self.call_at(endpoint, _RANGE, rpc_pb2.RangeRequest(key=key, count_only=True), timeout)
         return int((await asked).header.raft_term)
 
-    def _failure(self, call: _Call[Request, Response], error: AioRpcError) -> StorageError:
+    def _failure(self, call: _Call[Request, Response], error: AioRpcError, doubtful: bool) -> StorageError:
         """The error to raise for a failed call: OtherCluster if endpoints of another cluster were refused."""
-        failed = call.failure(error)
-        if self._belonging.refusal and isinstance(failed, Unavailable) and not isinstance(failed, Unanswered):
-            return OtherCluster(self._belonging.refusal)
-        return failed
+        failed = translate(error, call.revision)
+        if doubtful:
+            return Unanswered(_UNKNOWN if call.once else str(failed))
+        refusal = self._belonging.refusal
+        return OtherCluster(refusal) if refusal and isinstance(failed, Unavailable) else failed
 
     async def _next_chance(self, deadline: float, attempts: int) -> bool:
         """Waits until another attempt makes sense; False if the deadline comes first."""
@@ -340,31 +357,8 @@ class _Call(Generic[Request, Response]):
     swaps: bytes
     once: bool
 
-    def may_repeat_after(self, error: AioRpcError) -> bool:
-        return is_certainly_not_executed(error) or ((self.repeatable or self.once) and is_transient(error))
-
-    def failure(self, error: AioRpcError) -> StorageError:
-        """The error to raise if the call is not tried again."""
-        failed = translate(error, self.revision)
-        if self.repeatable or not isinstance(failed, Unavailable) or is_certainly_not_executed(error):
-            return failed
-        return Unanswered(str(failed))
-
-
-def over_line(
-    line: Line, kv: stubs.KVStub
-) -> tuple[
-    UnaryUnaryMultiCallable[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse],
-    UnaryUnaryMultiCallable[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse],
-]:
-    """The methods Range and Txn over a line; Range only for one key, or for a count."""
-    read = LineCalls(line, "/etcdserverpb.KV/Range", rpc_pb2.RangeResponse.FromString, kv.Range, _is_small)
-    write = LineCalls(line, "/etcdserverpb.KV/Txn", rpc_pb2.TxnResponse.FromString, kv.Txn)
-    return cast("UnaryUnaryMultiCallable[Any, Any]", read), cast("UnaryUnaryMultiCallable[Any, Any]", write)
-
-
-def _is_small(request: rpc_pb2.RangeRequest) -> bool:
-    return request.count_only or not request.range_end
+    def may_repeat_after(self, error: AioRpcError, unsure: bool) -> bool:
+        return is_certainly_not_executed(error) or (is_transient(error) and (self.once or not unsure))
 
 
 def is_secure(address: str, settings: EtcdSettings) -> bool:

@@ -102,6 +102,11 @@ def is_certainly_not_executed(error: AioRpcError) -> bool:
     return details in _REFUSED or (error.code() is grpc.StatusCode.UNAVAILABLE and details.startswith(_NOT_SENT))
 
 
+def may_be_executed(error: AioRpcError) -> bool:
+    """Whether etcd may have executed a write that was sent, or may execute it later."""
+    return isinstance(translate(error), Unavailable) and not is_certainly_not_executed(error)
+
+
 def is_transient(error: AioRpcError) -> bool:
     """Whether the same call may succeed later, or on another endpoint."""
     details = error.details() or ""

@@ -6,6 +6,10 @@ seven seconds. When the member itself is lost, the connection shows that after t
 waits for `OVERDUE` seconds is looked into: its member is asked for the raft term, by a linearizable read. An answer in
 a later term proves that the member has applied everything that the earlier leader has committed. The write is not
 among it, or it would be answered.
+
+That needs the term at the time when the write was sent. A term that an answer told long ago proves nothing: the leader
+may have changed before the write, or a restored cluster may count from the beginning. So a term is known only for
+`FRESH` seconds. Without a known term the member is asked at once.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ Answer = TypeVar("Answer")
 Endpoint = TypeVar("Endpoint")
 
 OVERDUE = 0.5  # seconds after which a write is looked into
+FRESH = 0.1  # seconds for which a term that an answer told is that of the cluster
 LOOK = 0.25  # seconds between two looks
 PROBE = 1.0  # seconds for a member's answer
 ABANDONED = 5.0  # seconds after which even a write that cannot be sent again is not waited for at a silent member
@@ -32,7 +37,9 @@ SILENT = "the etcd member that a write was sent to does not answer, and another 
 
 
 class _Wait(Generic[Endpoint]):
-    """A write that waits for its answer. `once`: whether it may be sent again. `term`: the raft term when it began."""
+    """A write that waits for its answer. `once`: whether it may be sent again. `term`: the raft term when it began, 0
+    while that is not known.
+    """
 
     __slots__ = ("began", "endpoint", "key", "once", "task", "term", "why")
 
@@ -56,16 +63,26 @@ class Overdue(Generic[Endpoint]):
         StorageError. `leave` is called with a silent member.
         """
         self._all, self._term_at, self._leave = all, term_at, leave
-        self.term = 0  # the latest that an answer told
+        self._term, self._told = 0, 0.0  # the latest that an answer told, and when, by the loop's clock
+        self._asking = dict[Endpoint, asyncio.Task[None]]()
         self._waits = dict[_Wait[Endpoint], None]()  # the oldest first
         self._timer: asyncio.TimerHandle | None = None
         self._looking: asyncio.Task[None] | None = None
 
+    def tell(self, term: int) -> None:
+        """Takes the raft term of an answer."""
+        now = asyncio.get_running_loop().time()
+        if term >= self._term or now - self._told > FRESH:
+            self._term, self._told = term, now
+
     async def answered(self, call: Awaitable[Answer], endpoint: Endpoint, key: bytes, once: bool) -> Answer:
         """The answer of a call. Raises AioRpcError, also when the wait for it is ended early."""
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
-        wait = _Wait(loop.time(), endpoint, key, once, task, self.term)
+        began = loop.time()
+        wait = _Wait(began, endpoint, key, once, task, self._term if began - self._told <= FRESH else 0)
         self._waits[wait] = None
+        if not wait.term and endpoint not in self._asking:
+            self._asking[endpoint] = loop.create_task(self._ask_first(endpoint, key))
         if self._timer is None:
             self._timer = loop.call_later(LOOK, self._look)
         try:
@@ -81,9 +98,20 @@ class Overdue(Generic[Endpoint]):
         """Looks at no write anymore."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        tasks = [*self._asking.values(), *([] if self._looking is None else [self._looking])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask_first(self, endpoint: Endpoint, key: bytes) -> None:
+        """Asks a member for the term at which writes begin that were sent without a known term."""
+        asked = [each for each in self._waits if each.endpoint is endpoint and not each.term]
+        try:
+            term = await self._asked(endpoint, key)
+        finally:
+            del self._asking[endpoint]
+        for each in asked:
+            each.term = term
 
     def _look(self) -> None:
         loop, self._timer = asyncio.get_running_loop(), None
@@ -107,6 +135,8 @@ class Overdue(Generic[Endpoint]):
         key = waits[0].key
         if term := await self._asked(endpoint, key):
             self._end([each for each in waits if 0 < each.term < term], LEADER_LOST)
+            for each in waits:
+                each.term = each.term or term  # the term during the wait: only a later leader has lost the write
             return
         others = (self._asked(each, key) for each in self._all if each is not endpoint)
         if not any(await asyncio.gather(*others)):
@@ -121,7 +151,7 @@ class Overdue(Generic[Endpoint]):
             term = await self._term_at(endpoint, key, PROBE)
         except StorageError:
             return 0
-        self.term = max(self.term, term)
+        self.tell(term)
         return term
 
     def _end(self, waits: Sequence[_Wait[Endpoint]], why: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 import grpc
 from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
+from storage.etcd.generated import rpc_pb2, stubs
 from storage.etcd.http2.connection import Failed, Http2Connection
 from storage.etcd.http2.frames import LARGEST
 from storage.etcd.http2.headers import encoded
@@ -150,3 +151,19 @@ def _head(path: str, authority: str, timeout: float, metadata: Iterable[tuple[st
 def _error(failed: Failed) -> AioRpcError:
     code = _CODES.get(failed.code, grpc.StatusCode.UNKNOWN)
     return AioRpcError(code, Metadata(), Metadata(), details=failed.details)
+
+
+def over_line(
+    line: Line, kv: stubs.KVStub
+) -> tuple[
+    UnaryUnaryMultiCallable[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse],
+    UnaryUnaryMultiCallable[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse],
+]:
+    """The methods Range and Txn over a line; Range only for one key, or for a count."""
+    read = LineCalls(line, "/etcdserverpb.KV/Range", rpc_pb2.RangeResponse.FromString, kv.Range, _is_small)
+    write = LineCalls(line, "/etcdserverpb.KV/Txn", rpc_pb2.TxnResponse.FromString, kv.Txn)
+    return cast("UnaryUnaryMultiCallable[Any, Any]", read), cast("UnaryUnaryMultiCallable[Any, Any]", write)
+
+
+def _is_small(request: rpc_pb2.RangeRequest) -> bool:
+    return request.count_only or not request.range_end

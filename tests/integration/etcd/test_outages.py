@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from grpc import StatusCode
+from grpc.aio import AioRpcError, Metadata
 
 from storage.embedded import EmbeddedEtcd
 from storage.errors import DeadlineExceeded, Unanswered, Unavailable
@@ -69,6 +72,38 @@ async def test_an_update_is_sent_again_because_it_is_made_at_most_once(
     assert (await changing).succeeded
     found = await own_client.get(b"k")
     assert found is not None and (found.value, found.version) == (b"w", 2)
+
+
+async def test_an_update_that_lost_to_another_one_during_an_outage_is_told_so(
+    own_etcd: EmbeddedEtcd, own_client: EtcdClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = (await own_client.put(b"k", b"v")).revision
+    await own_client.put(b"k", b"other")
+    endpoint, sent = own_client._endpoints.current, 0
+    usual = endpoint.kv.Txn
+
+    async def lossy(request: Any, **options: Any) -> Any:
+        nonlocal sent
+        sent += 1
+        if sent == 1:
+            raise AioRpcError(StatusCode.UNAVAILABLE, Metadata(), Metadata(), details="Socket closed")
+        return await usual(request, **options)
+
+    monkeypatch.setattr(endpoint.kv, "Txn", lossy)
+    lost = await own_client.update(b"k", b"w", before, timeout=60)
+    assert sent == 2 and not lost.succeeded
+    assert lost.current is not None and lost.current.value == b"other"
+
+
+async def test_a_write_that_was_not_sent_was_certainly_not_made(
+    own_etcd: EmbeddedEtcd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_etcd.pause()
+    dead = f"http://127.0.0.1:{free_ports(1)[0]}"
+    async with EtcdClient(EtcdSettings((own_etcd.endpoint, dead), timeout=0.5)) as client:
+        with pytest.raises(Unavailable) as raised:
+            await client.create(b"k", b"v", timeout=0.5)
+    assert not isinstance(raised.value, Unanswered)
 
 
 async def test_a_broken_watch_raises_and_the_next_goes_on(own_etcd: EmbeddedEtcd, own_client: EtcdClient) -> None:

@@ -28,7 +28,7 @@ class Cluster:
         self.asked = 0
         self.left: list[Any] = []
         self.overdue = Overdue((ONE, OTHER), self._term_at, self.left.append)
-        self.overdue.term = 7
+        self.overdue.tell(7)
 
     async def _term_at(self, endpoint: Any, key: bytes, timeout: float) -> int:
         assert key == b"key"
@@ -48,6 +48,7 @@ class Cluster:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overdue, "OVERDUE", 0.0)
     monkeypatch.setattr(overdue, "LOOK", 0.0)
+    monkeypatch.setattr(overdue, "FRESH", LONG)
 
 
 @asynccontextmanager
@@ -69,7 +70,7 @@ async def test_a_write_to_a_lost_leader_is_given_up(once: bool) -> None:
     async with waiting(cluster, once=once) as (task, _), asyncio.timeout(LONG):
         with pytest.raises(AioRpcError, match=LEADER_LOST):
             await task
-    assert not cluster.left and cluster.overdue.term == 8
+    assert not cluster.left
 
 
 async def test_a_write_that_may_be_sent_again_leaves_a_silent_member() -> None:
@@ -101,13 +102,37 @@ async def test_a_write_that_is_only_slow_is_waited_for(terms: Mapping[Any, int],
         assert await task == b"made"
 
 
-async def test_a_leader_that_changed_at_an_unknown_time_proves_nothing() -> None:
+@pytest.mark.parametrize("once", [True, False])
+async def test_a_term_that_was_told_long_ago_proves_nothing(once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster({ONE: 8, OTHER: 8})
-    cluster.overdue.term = 0
-    async with waiting(cluster, once=True) as (task, answer):
+    monkeypatch.setattr(overdue, "FRESH", -1.0)
+    async with waiting(cluster, once=once) as (task, answer):
         await cluster.many_looks()
         answer.set_result(b"made")
         assert await task == b"made"
+
+
+@pytest.mark.parametrize("term", [8, 3], ids=["another leader", "a restored cluster"])
+async def test_a_leader_that_is_lost_during_the_wait_is_noticed(term: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster({ONE: term, OTHER: term})
+    monkeypatch.setattr(overdue, "FRESH", -1.0)
+    async with waiting(cluster, once=True) as (task, _), asyncio.timeout(LONG):
+        await cluster.many_looks()
+        assert not task.done()
+        cluster.terms[ONE] += 1
+        with pytest.raises(AioRpcError, match=LEADER_LOST):
+            await task
+
+
+async def test_an_idle_client_asks_for_the_term_with_its_first_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster({ONE: 8, OTHER: 8})
+    monkeypatch.setattr(overdue, "OVERDUE", LONG)
+    monkeypatch.setattr(overdue, "FRESH", -1.0)
+    async with waiting(cluster, once=True) as (_, answer):
+        async with asyncio.timeout(LONG):
+            while not cluster.asked:
+                await asyncio.sleep(0)
+        answer.set_result(b"made")
 
 
 async def test_a_caller_that_is_cancelled_stays_cancelled() -> None:
