@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cryptography.exceptions import UnsupportedAlgorithm
 
-from gateway.certificate_reader import REQUEST, certificate_of, request_of
+from gateway.certificate_reader import REQUEST, TooLong, certificate_of, request_of
 from gateway.pem import blocks
 from gateway.validation.field import go_quote
 
@@ -19,6 +19,8 @@ def request_problem(data: bytes) -> str:
         return "" if request.is_signature_valid else "x509: ECDSA verification failure"
     except UnsupportedAlgorithm:
         return "x509: cannot verify signature: algorithm unimplemented"
+    except TooLong as error:
+        return str(error)
     except ValueError:
         return _asn1_problem(block.content)
 
@@ -44,6 +46,8 @@ def certificates_problem(data: bytes) -> str:
         count += 1
         try:
             certificate_of(content)
+        except TooLong as error:
+            return str(error)
         except ValueError:
             return "x509: malformed certificate"
     return "" if count else "must contain at least one CERTIFICATE PEM block"

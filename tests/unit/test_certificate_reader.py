@@ -12,7 +12,15 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of, request_of_pem
+from gateway.certificate_reader import (
+    LARGEST,
+    TooLong,
+    certificate_of,
+    extensions_of,
+    public_key_of,
+    request_of,
+    request_of_pem,
+)
 from gateway.credentials.certificates import new_authority
 from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.key_pairs import key_pair_problem
@@ -125,3 +133,16 @@ def test_no_other_reader_looks_for_requests() -> None:
     assert "load_pem_x509_" not in ast.unparse(tree_of("gateway.certificate_reader")), "gateway/pem.py finds the blocks"
     word = "load_pem_x509_csr"
     assert [name for name in with_word(word) if name.startswith("gateway.") and word in ast.dump(tree_of(name))] == []
+
+
+def test_a_request_with_very_many_names_is_refused_before_they_are_parsed() -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    names = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, f"o{number}") for number in range(LARGEST // 12)]
+    der = x509.CertificateSigningRequestBuilder(x509.Name(names)).sign(key, hashes.SHA256()).public_bytes(Encoding.DER)
+    with pytest.raises(TooLong):
+        request_of(der)
+    whole = b"-----BEGIN CERTIFICATE REQUEST-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE REQUEST-----\n"
+    assert request_problem(whole) == f"x509: it has more than {LARGEST} bytes"
+    with pytest.raises(TooLong):
+        certificate_of(bytes(LARGEST + 1))
+    assert certificates_problem(pem(bytes(LARGEST + 1))) == f"x509: it has more than {LARGEST} bytes"
