@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from tests.upstream.conformance import in_any_second
-from tests.upstream.unhurried import LONG, unhurried
+from tests.upstream.unhurried import LEAST, LONG, unhurried
 from tests.upstream.unreached import MOMENT, shortened
+from tests.upstream.waits import longest_first, waits
 
 MAIN = {"manager": "m", "operation": "Update", "fieldsV1": {"f:spec": {"f:size": {}}}}
 STATUS = {"manager": "m", "operation": "Update", "fieldsV1": {"f:status": {}}, "subresource": "status"}
@@ -76,8 +77,35 @@ def test_watches_that_wait_for_events_have_more_time(tmp_path: Path) -> None:
     (recorded / "b.yaml").write_text("steps: [{request: GET /a}]  # as it is")
     unhurried(recorded.parent, kept)
     found = yaml.safe_load((kept / "watches" / "a.yaml").read_text())
-    assert found["steps"] == [beside | {"seconds": LONG}, short, ended | {"seconds": LONG}, asked]
+    assert found["steps"] == [
+        *(beside | {"seconds": LONG}, short | {"seconds": LEAST}, ended | {"seconds": LONG}, asked)
+    ]
     assert (kept / "watches" / "b.yaml").read_text() == "steps: [{request: GET /a}]  # as it is"
+
+
+BESIDE = {"do": "events", "watch": "GET /a", "background": True, "seconds": 10}
+
+
+@pytest.mark.parametrize(
+    ("steps", "seconds"),
+    [
+        ([{"request": "GET /a"}, {"watch": "GET /a", "max": 1, "seconds": 10}], 0),
+        ([{"watch": "GET /a"}, {"sleep": 0.5}, {"upgrade": "GET /a"}], 4.5),
+        ([{"sleep": 2}, BESIDE, {"sleep": 3}, {"collect": "events"}], 12),
+        ([BESIDE, {"sleep": 11}, {"collect": "events"}], 11),
+        ([BESIDE], 0),
+    ],
+)
+def test_a_scenario_waits_as_long_as_its_steps(steps: list[Any], seconds: float) -> None:
+    assert waits({"steps": steps}) == seconds
+
+
+def test_scenarios_that_wait_long_begin_first(tmp_path: Path) -> None:
+    for name, seconds in (("a/one", 1), ("a/two", 3), ("b/three", 2), ("b/four", 2), ("c/five", 9)):
+        (path := tmp_path / f"{name}.yaml").parent.mkdir(exist_ok=True)
+        path.write_text(f"steps: [{{sleep: {seconds}}}]")
+    found = longest_first([tmp_path / "a", tmp_path / "b"])
+    assert [path.stem for path in found] == ["two", "four", "three", "one"]
 
 
 def test_steps_that_were_recorded_without_what_they_wait_for_wait_a_moment(tmp_path: Path) -> None:

@@ -1,9 +1,12 @@
-"""An etcd with a past: the recordings expect that revision 1 is gone, and numbers that are no other number."""
+"""Etcds with a past: the recordings expect that revision 1 is gone, and numbers that are no other number."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import ExitStack
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
@@ -13,11 +16,20 @@ from storage.etcd import EtcdClient, EtcdSettings
 AGE, AT_ONCE = 21_000, 60
 
 
-def aged(begun: ExitStack) -> str:
-    """The endpoint of a new etcd that has AGE revisions, which are compacted. It ends with `begun`."""
-    etcd = begun.enter_context(EmbeddedEtcd())
-    asyncio.run(_age(etcd.endpoint))
-    return etcd.endpoint
+@contextmanager
+def past() -> Iterator[Path]:
+    """The data of an etcd that has AGE revisions, which are compacted. They are removed at the end of the block."""
+    with EmbeddedEtcd() as etcd:
+        asyncio.run(_age(etcd.endpoint))
+        etcd.stop()
+        yield etcd.data_dir / "member"
+
+
+def aged(begun: ExitStack, data: Path) -> str:
+    """The endpoint of a new etcd with a copy of the data. It ends with `begun`."""
+    etcd = EmbeddedEtcd()
+    shutil.copytree(data, etcd.data_dir / "member")
+    return begun.enter_context(etcd).endpoint
 
 
 async def _age(endpoint: str) -> None:

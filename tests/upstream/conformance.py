@@ -38,10 +38,11 @@ from apiserver_gateway.testing.clusters import made as cluster_of
 from apiserver_gateway.testing.requests import answer
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.hasty import hasty
-from tests.upstream.aged import aged
+from tests.upstream.aged import aged, past
 from tests.upstream.in_plane import rewritten
 from tests.upstream.unhurried import unhurried
 from tests.upstream.unreached import shortened
+from tests.upstream.waits import longest_first
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = "1.36"  # the minor of the folder that has no minor in its name
@@ -111,7 +112,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--topics", default=",".join(TOPICS))
     parser.add_argument("--only", default="", help="a regular expression on scenario names")
     parser.add_argument("--expected", type=Path)
-    parser.add_argument("--jobs", type=int, default=6)
+    parser.add_argument("--jobs", type=int, default=12, help="scenarios at once: they wait for most of their time")
     parser.add_argument("--apart", default="", help="resources (group/resource) that are kept in a second etcd")
     parser.add_argument("--report", type=Path)
     parser.add_argument("--control-plane", action="store_true", help="send the scenarios to a control plane")
@@ -150,16 +151,17 @@ def in_namespace(words: Sequence[str]) -> int:
 def in_groups(options: argparse.Namespace, topics: set[str]) -> Report:
     """Compares the topics of one group after the other. Returns the differences by scenario."""
     report: Report = {}
-    for group in GROUPS:
-        if not (wanted := [topic for topic in group.topics if topic in topics]):
-            continue
-        with ExitStack() as begun:
-            flags, etcd = [*flags_of(options, group)], aged(begun)
-            if options.apart:
-                other = aged(begun)
-                overrides = ",".join(f"{each}#{other}" for each in options.apart.split(","))
-                flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
-            report |= compared(options, flags, etcd, wanted)
+    with past() as data:
+        for group in GROUPS:
+            if not (wanted := [topic for topic in group.topics if topic in topics]):
+                continue
+            with ExitStack() as begun:
+                flags, etcd = [*flags_of(options, group)], aged(begun, data)
+                if options.apart:
+                    other = aged(begun, data)
+                    overrides = ",".join(f"{each}#{other}" for each in options.apart.split(","))
+                    flags += [f"--etcd-servers-overrides={overrides}", "--testing-api=false"]
+                report |= compared(options, flags, etcd, wanted)
     return report
 
 
@@ -185,9 +187,8 @@ def compared(options: argparse.Namespace, flags: list[str], etcd: str, topics: l
             made = cluster_of(server, "plane")
             asked, scenarios = (made.url, made.token), rewritten(options.directory, copies / "plane", made.token)
         scenarios = shortened(unhurried(scenarios, copies / "unhurried"), golden, copies / "shortened")
-        return check(
-            options.directory, golden, asked, [scenarios / each for each in topics], options.only, options.jobs
-        )
+        paths = longest_first(scenarios / each for each in topics)
+        return check(options.directory, golden, asked, paths, options.only, options.jobs)
 
 
 def until_ready(server: ApiServer) -> None:

@@ -10,23 +10,28 @@ from pathlib import Path
 
 import yaml
 
+from tests.upstream.waits import READS, WATCH
+
 LONG = 10  # seconds
+LEAST = 2  # seconds of a watch that ends by the clock: its events have to come before
 
 
 def unhurried(scenarios: Path, to: Path) -> Path:
     """Copies scenarios: watches that go on beside other steps, and those that end with an event, have LONG seconds.
 
-    The other watches show that nothing more comes, so they take as long as they may. Returns the folder of the copies.
+    The other watches show that nothing more comes, so they take as long as they may, and LEAST seconds. Returns the
+    folder of the copies.
     """
     for path in scenarios.glob("*/*.yaml"):
         copy = to / path.relative_to(scenarios)
         copy.parent.mkdir(parents=True, exist_ok=True)
         text = path.read_text(encoding="utf-8")
         if "watch:" in text:
-            scenario = yaml.safe_load(text)
+            scenario = yaml.load(text, READS)
             for step in scenario["steps"]:
-                if "watch" in step and ("max" in step or step.get("background")):
-                    step["seconds"] = max(step.get("seconds", 0), LONG)
+                if "watch" in step:
+                    ends_by_the_clock = "max" not in step and not step.get("background")
+                    step["seconds"] = max(step.get("seconds", WATCH), LEAST if ends_by_the_clock else LONG)
             text = yaml.safe_dump(scenario, sort_keys=False)
         copy.write_text(text, encoding="utf-8")
     return to

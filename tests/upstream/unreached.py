@@ -13,6 +13,8 @@ from typing import Any
 
 import yaml
 
+from tests.upstream.waits import READS
+
 MOMENT = 2  # seconds
 
 
@@ -24,7 +26,7 @@ def shortened(scenarios: Path, golden: Path, to: Path) -> Path:
         copy.parent.mkdir(parents=True, exist_ok=True)
         recorded = json.loads(recording.read_text(encoding="utf-8")) if recording.exists() else {}
         text = path.read_text(encoding="utf-8")
-        scenario = yaml.safe_load(text) if "until:" in text else {"steps": []}
+        scenario = yaml.load(text, READS) if "until:" in text else {"steps": []}
         never = [step for step in scenario["steps"] if _never_came(step, recorded)]
         for step in never:
             step["within"] = min(MOMENT, step.get("within", MOMENT))

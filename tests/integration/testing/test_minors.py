@@ -1,7 +1,7 @@
 """Each minor answers like the recorded kube-apiserver, except for the cases in its list in .ci/.
 
 CONFORMANCE_DIR is the directory of the recordings. What is found of the default minor is written to CONFORMANCE_REPORT,
-if it names a file. A comparison waits for half of its time, so `.ci/run` makes two at once.
+if it names a file. `.ci/run` makes one comparison after the other, and nothing beside them.
 """
 
 from __future__ import annotations
