@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -28,11 +29,15 @@ PROTOCOLS = {
 
 
 class Greeter:
-    """Answers each connection with its input in capitals. port-forward leads to its `port`."""
+    """Answers each connection with its input in capitals. port-forward leads to its `port`.
+
+    Connections stay open: kwok may drop what it has not passed on when this side closes.
+    """
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
+        self._kept: list[socket.socket] = []
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -41,12 +46,15 @@ class Greeter:
                 connection, _ = self._listening.accept()
             except OSError:
                 return
-            with connection:
+            self._kept.append(connection)
+            with contextlib.suppress(OSError):  # the other side may be gone; the next connection is served all the same
                 connection.sendall(connection.recv(1000).upper())
 
     def close(self) -> None:
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
+        for connection in self._kept:
+            connection.close()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_bodies import JSON, JSON_PATCH, MAPS, PATIENCE, YAML
 from tests.integration.server.client import connect
+from tests.logged import documents
 from tests.until import until
 
 HELD = 0.1  # seconds
@@ -85,6 +86,6 @@ def test_no_event_is_lost(server: ApiServer, log: Path, name: str) -> None:
     wanted = {f"{name} {turn}" for turn in range(3)} | {f"other {name} {number}" for number in range(OTHERS)}
 
     def recorded() -> set[str]:
-        return {json.loads(line)["auditID"] for line in log.read_text(encoding="utf-8").splitlines()}
+        return {event["auditID"] for event in documents(log)}
 
     until(lambda: wanted <= recorded())

@@ -26,6 +26,7 @@ from tests.hostile.probe import cpu_seconds
 from tests.integration.lifecycle.api import Api
 from tests.integration.server.client import ask, connect
 from tests.limits import Withheld, at_most, at_most_cpu
+from tests.logged import whole_lines
 from tests.until import until
 
 MINUTE, HOUR, YEAR = 60, 3600, 365 * 24 * 3600
@@ -194,7 +195,7 @@ def test_requests_wait_no_longer_and_no_shorter(jumped: JumpingServer, request: 
 def test_each_request_is_recorded_with_the_time_of_the_clock(jumped: JumpingServer) -> None:
     identity = f"jump-{time.monotonic_ns()}"
     ask(jumped, "GET", "/api/v1/namespaces/default", headers={"Audit-ID": identity})
-    lines = (jumped.directory / "audit.log").read_text().splitlines()
+    lines = whole_lines(jumped.directory / "audit.log")
     (event,) = (
         each for line in lines if identity in line and (each := json.loads(line))["stage"] == "ResponseComplete"
     )

@@ -14,6 +14,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.integration.access.strangers import Strangers
 from tests.integration.server.client import Answer, ask
+from tests.logged import documents
 from tests.until import until
 
 ON = (
@@ -355,8 +356,11 @@ def test_the_audit_log_is_told_what_was_judged(world: World) -> None:
     assert world.create("/api/v1/namespaces/free/pods", pod("exempt")).status == 201
 
     def annotations(path: str) -> Any:
-        events = [json.loads(line) for line in world.audit.read_text().splitlines()]
-        (found,) = [each for each in events if each["requestURI"] == path and each["stage"] == "ResponseComplete"][-1:]
+        (found,) = [
+            each
+            for each in documents(world.audit)
+            if each["requestURI"] == path and each["stage"] == "ResponseComplete"
+        ][-1:]
         return found["annotations"]
 
     told = annotations(pods)

@@ -15,6 +15,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.integration.access.strangers import Strangers
 from tests.integration.server.client import Answer, ask, connect
+from tests.logged import documents
 from tests.until import until
 
 POLICY = {
@@ -53,7 +54,7 @@ class World:
         return [timeless(each) for each in self.all_events() if each["auditID"] == identity]
 
     def all_events(self) -> list[Any]:
-        return [json.loads(line) for line in self.log.read_text().splitlines()]
+        return documents(self.log)
 
 
 def timeless(event: Any) -> Any:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from apiserver_gateway.testing import ask
 from tests.forked import api_server
 from tests.integration.server.client import ask as raw
+from tests.logged import documents
 from tests.until import until
 
 POLICY = """
@@ -68,16 +68,14 @@ def test_requests_that_do_not_wake_a_control_plane_are_recorded(tmp_path: Path) 
 
 def refusals(log: Path) -> list[tuple[str, int, str]]:
     """The control plane, the status code and the verb of each event about Secrets."""
-    events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     return [
         (each["annotations"]["apiserver-gateway.dev/control-plane"], each["responseStatus"]["code"], each["verb"])
-        for each in events
+        for each in documents(log)
         if each["requestURI"] == SECRETS
     ]
 
 
 def found(log: Path) -> dict[str, str | None]:
     """The control plane of each event, by the name of the object that the request has made."""
-    events = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
-    named = [each for each in events if (each["objectRef"].get("name") or "").startswith(("of-", "later"))]
+    named = [each for each in documents(log) if (each["objectRef"].get("name") or "").startswith(("of-", "later"))]
     return {each["objectRef"]["name"]: each["annotations"].get("apiserver-gateway.dev/control-plane") for each in named}

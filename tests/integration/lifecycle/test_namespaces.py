@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from tests.hasty import hasty
 from tests.integration.lifecycle.api import Api
 from tests.integration.server.client import ask
+from tests.integration.testing.watching import watching
 from tests.until import until
 
 
@@ -42,10 +42,12 @@ def test_what_is_in_a_small_namespace_goes_in_the_order_of_names(api: Api) -> No
     began = api.ask("GET", api.path()).json["metadata"]["resourceVersion"]
     api.ask("DELETE", f"/api/v1/namespaces/{api.namespace}")
     until(lambda: namespace(api).get("code") == 404)
-    watch = f"{api.path()}?watch=true&resourceVersion={began}&timeoutSeconds=1"
-    events = [json.loads(line) for line in api.ask("GET", watch).body.splitlines()]
-    gone = [each["object"]["metadata"]["name"] for each in events if each["type"] == "DELETED"]
-    assert [name for name in gone if name in names] == names
+    gone: list[str] = []
+    with watching(api.server, api.path(), f"resourceVersion={began}") as events:
+        while len(gone) < len(names):
+            kind, name = events.name()
+            gone += [name] if kind == "DELETED" and name in names else []
+    assert gone == names
 
 
 def test_what_finalizers_hold_is_told_and_waited_for(api: Api) -> None:

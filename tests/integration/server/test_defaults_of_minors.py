@@ -5,7 +5,6 @@ Which requests store such an object anew was asked of a kube-apiserver of 1.37.2
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.forked import api_server
 from tests.integration.server.client import ask
+from tests.integration.testing.watching import watching
 
 SETS = "/apis/apps/v1/namespaces/default/statefulsets"
 DRIVERS, NODES = "/apis/storage.k8s.io/v1/csidrivers", "/apis/storage.k8s.io/v1/csinodes"
@@ -60,10 +60,10 @@ def apply(server: ApiServer) -> Any:
     return read(server, "PATCH", f"{DRIVERS}/applied?fieldManager=m&force=true", APPLIED, headers=APPLY)
 
 
-def first_events(server: ApiServer, collection: str) -> list[Any]:
+def first_events(server: ApiServer, collection: str, count: int) -> list[Any]:
     """The objects with which a watch begins."""
-    lines = ask(server, "GET", f"{collection}?watch=true&resourceVersion=0&timeoutSeconds=1").body.splitlines()
-    return [json.loads(line)["object"] for line in lines]
+    with watching(server, collection, "resourceVersion=0") as events:
+        return [events.next()["object"] for _ in range(count)]
 
 
 async def stored(etcd: EmbeddedEtcd, key: str) -> Any:
@@ -91,7 +91,7 @@ def shows_defaults(server: ApiServer, before: dict[str, Any]) -> None:
         versions = {obj["metadata"]["name"]: version(obj) for obj in older["items"]}
         exact = f"{collection}?resourceVersionMatch=Exact&resourceVersion={version(older)}"
         listed = read(server, "GET", collection)["items"]
-        ways = [listed, read(server, "GET", exact)["items"], first_events(server, collection)]
+        ways = [listed, read(server, "GET", exact)["items"], first_events(server, collection, len(listed))]
         ways.append([read(server, "GET", f"{collection}/{name}") for name in versions])
         for way in ways:
             assert {obj["metadata"]["name"]: version(obj) for obj in way} == versions

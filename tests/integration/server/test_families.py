@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import socket
 import ssl
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from apiserver_gateway.testing import ApiServer, api_server
+from tests.logged import documents
 
 pytestmark = pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
 
@@ -27,8 +27,7 @@ def audited(server: ApiServer, host: str, log: Path) -> list[str]:
         assert connection.getresponse().status == 404
     finally:
         connection.close()
-    events = map(json.loads, log.read_text().splitlines())
-    return next(each["sourceIPs"] for each in events if each["requestURI"] == f"/apis/{name}")
+    return next(each["sourceIPs"] for each in documents(log) if each["requestURI"] == f"/apis/{name}")
 
 
 @pytest.mark.parametrize(

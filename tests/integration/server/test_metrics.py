@@ -11,6 +11,7 @@ from apiserver_gateway.testing import ApiServer, api_server
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.hasty import hasty
 from tests.integration.server.client import ask
+from tests.integration.testing.watching import watching
 from tests.until import until
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -99,8 +100,8 @@ def test_what_etcd_and_watches_do_is_told(server: ApiServer) -> None:
     assert value(server, "etcd_request_duration_seconds_count", **calls) == before + 2
     watched = {"group": "", "version": "v1", "resource": "configmaps"}
     sent = value(server, "apiserver_watch_events_total", **watched)
-    events = ask(server, "GET", f"{MAPS}?watch=1&timeoutSeconds=1&resourceVersion={version}").body.splitlines()
-    assert len(events) == 2
+    with watching(server, MAPS, f"resourceVersion={version}") as events:
+        assert [events.name(), events.name()] == [("ADDED", "b"), ("ADDED", "c")]
     assert value(server, "apiserver_watch_events_total", **watched) == sent + 2
     assert value(server, "apiserver_watch_events_sizes_count", **watched) == sent + 2
     assert value(server, "apiserver_storage_events_received_total", resource="configmaps") >= 2
