@@ -34,7 +34,10 @@ def imported(rounds: int, module: str = "gateway.launch.process") -> dict[str, f
     least: dict[str, float] = {}
     for _ in range(rounds):
         done = subprocess.run(
-            [sys.executable, "-X", "importtime", "-c", f"import {module}"], capture_output=True, text=True, check=True
+            [sys.executable, "-X", "importtime", "-c", f"import gc; gc.disable(); import {module}"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         for microseconds, name in _LINE.findall(done.stderr):
             least[name] = min(least.get(name, float("inf")), int(microseconds) / 1000)

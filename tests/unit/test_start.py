@@ -48,6 +48,18 @@ def test_a_start_imports_no_more_modules_than_it_did() -> None:
     assert sum(each.startswith(("gateway.", "storage.")) for each in own) <= MOST
 
 
+def test_no_collection_of_garbage_delays_a_start() -> None:
+    code = (
+        "import gc, gateway.commands.cli as cli, gateway.commands.serving as serving\n"
+        "collections = []\n"
+        "def imports(words):\n    import gateway.launch.process\n    return 0\n"
+        "serving.serve = imports\n"
+        "gc.callbacks.append(lambda phase, _: collections.append(phase))\n"
+        "print(cli.main(['serve']), len(collections))"
+    )
+    assert said(code) == "0 0\n"
+
+
 def test_an_import_of_the_server_takes_little_beside_its_libraries() -> None:
     """`python -m tests.benchmarks.imports` says which module takes how long. The libraries do not depend on the server,
     so that their CPU time, in the same run, says how fast the machine is.
