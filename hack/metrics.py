@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -44,6 +45,8 @@ them.
 | name | why |
 |---|---|
 """
+_BY_LABELS = re.compile(r", by [^.,]*\.$")
+"""The end of a help text that repeats labels."""
 _KINDS = {"counter": "Counters", "gauge": "Gauges", "histogram": "Histograms"}
 
 
@@ -98,7 +101,8 @@ def lines() -> Iterator[str]:
 def _row(family: AnyFamily) -> str:
     labels = f"{{{','.join(family.label_names)}}}" if family.label_names else ""
     level = "" if family.level == "ALPHA" else family.level
-    text = " ".join(filter(None, (family.help, level, _by_minor(family).strip())))
+    about = _BY_LABELS.sub(".", family.help) if family.label_names else family.help
+    text = " ".join(filter(None, (about, level, _by_minor(family).strip())))
     text = text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
     return f"| `{family.name}{labels}` | {text} |\n"
 

@@ -14,7 +14,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -41,17 +41,15 @@ ratios within one run differ less. [Sizing](sizing.md) has the conclusions.
 
 ## What the gateway adds
 
-`make bench` measures this. The run of {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores
-({machine}), Python {python}, TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}.
-
-The name of a case says after the slash what the gateway is compared with:
+`make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}), Python {python},
+TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}. Numbers are medians of the rounds. The
+name of a case says after the slash what the gateway is compared with:
 
 - *raw*: a bare ASGI function that sends the same bytes from the same HTTP server.
 - *direct*: the etcd client alone, with the same transaction.
 - Other names: the gateway itself, used in another way.
 
-No gateway can reach a ratio of 1 beside *raw* and *direct*. The two sides are measured in turn. Numbers and ratios are
-medians of the rounds. *At least* is the target of the ratio, or of MB/s in rows without a ratio.
+*At least* is the target of the ratio, or of MB/s in rows without a ratio.
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
@@ -76,8 +74,8 @@ The same run measures a throw-away server with its etcd, as tests use it: median
 APART = """
 ## Measured apart
 
-Each of these programs runs alone. With `--keep` it stores its rows; `results/measured.json` has more rows than this
-page. The other server ran on the same machine. Limits are for the gateway's number, or for the ratio.
+Each of these programs runs alone; `results/measured.json` has more rows. The other server ran on the same machine.
+Limits are for the gateway's number, or for its ratio to the other number. The interpreter is Python {python}.
 """
 ONLY_STORED = re.compile(r", for$|, first served$|^GET longest|: (served after, p99|CPU of the server)$")
 """Cases of long tables that the page leaves out."""
@@ -103,7 +101,7 @@ def bars(rows: Sequence[tuple[str, float, float | None]], unit: str) -> str:
     return "\n".join([*made, "</svg>", ""])
 
 
-def page(bench: dict[str, Any], rows: Iterable[dict[str, Any]]) -> str:
+def page(bench: dict[str, Any], rows: Collection[dict[str, Any]]) -> str:
     """The page's text."""
     text = TEXT.format(
         **{name: bench[name] for name in ("version", "commit", "cores", "machine", "python", "objects", "load")},
@@ -120,20 +118,22 @@ def _day(text: str) -> str:
     return f"{date.fromisoformat(text):%-d %B %Y}"
 
 
-def apart(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+def apart(rows: Collection[dict[str, Any]]) -> Iterator[str]:
     """The section of the results that were measured separately, by groups; empty without results."""
     by_group: dict[str, list[dict[str, Any]]] = {}
     for each in rows:
         by_group.setdefault(each["group"], []).append(each)
+    newest = max((each["python"] for each in rows), default="")
     if by_group:
-        yield APART
+        yield APART.format(python=newest)
     for group, kept in by_group.items():
         shown = [each for each in kept if not ONLY_STORED.search(each["case"])]
         yield f"\n### {group}\n\n{''.join(_apart_table(shown))}"
         for conditions, of in groupby(kept, key=lambda each: (each["date"], each["python"], each["conditions"])):
             day, python, words = conditions
             which = "" if len(list(of)) == len(kept) else ", some of the rows"
-            yield f"\n{day}, Python {python}{which}: {words}\n"
+            other = "" if python == newest else f", Python {python}"
+            yield f"\n{day}{other}{which}: {words}\n"
 
 
 def _apart_table(kept: list[dict[str, Any]]) -> Iterator[str]:
@@ -144,7 +144,6 @@ def _apart_table(kept: list[dict[str, Any]]) -> Iterator[str]:
         "case": [row.case for row in rows],
         "gateway": [_amount(row.ours, row.unit) for row in rows],
         " or ".join(others): ["" if row.beside is None else _amount(row.beside, row.unit) for row in rows],
-        "ratio": ["" if row.ratio is None else f"{row.ratio:.2f}" for row in rows],
         "limit": [_limit(row) for row in rows],
     }
     filled = {name: cells for name, cells in columns.items() if any(cells)}
