@@ -48,11 +48,11 @@ Of these flags, the server accepts only the value that is shown:
 def lines() -> Iterator[str]:
     """The tables, one for each group."""
     for title, flags in GROUPS:
-        yield f"\n## {title[0].upper()}{title[1:]}\n\n| flag | meaning | default |\n|---|---|---|\n"
+        yield f"\n## {title[0].upper()}{title[1:]}\n\n| flag | meaning (default) |\n|---|---|\n"
         for flag in flags:
             default = shown_default(flag)
             text = flag.help.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
-            yield f"| `--{flag.name}` {flag.metavar} | {text} | {f'`{default}`' if default else ''} |\n"
+            yield f"| `--{flag.name}` {flag.metavar} | {text}{f' (`{default}`)' if default else ''} |\n"
     yield _UNTESTED
     yield from _by_reason((f"`--{name}`", why) for name, why in sorted(WITHOUT.items()))
     yield _ABSENT

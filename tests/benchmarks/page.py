@@ -42,8 +42,8 @@ ratios within one run differ less. [Sizing](sizing.md) has the conclusions.
 ## What the gateway adds
 
 `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}), Python {python},
-TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}. Numbers are medians of the rounds. The
-name of a case says after the slash what the gateway is compared with:
+TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}. Numbers are medians of the rounds.
+The name of a case says after the slash what the gateway is compared with:
 
 - *raw*: a bare ASGI function that sends the same bytes from the same HTTP server.
 - *direct*: the etcd client alone, with the same transaction.
