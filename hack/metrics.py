@@ -1,7 +1,9 @@
-"""Writes docs/reference/metrics.md from the families that are declared: `hack/metrics.py [--check]`."""
+"""Writes docs/reference/metrics.md from the declared families, and metrics-missing.csv: `hack/metrics.py [--check]`."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 import sys
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from hack.written import write_or_check  # noqa: E402
 from storage.instruments.families import AnyFamily, declared  # noqa: E402
 from storage.instruments.snapshot import Form  # noqa: E402
 
-PAGE = ROOT / "docs" / "reference" / "metrics.md"
+PAGE, MISSING = (ROOT / "docs" / "reference" / name for name in ("metrics.md", "metrics-missing.csv"))
 ABSENT = ROOT / "tests" / "unit" / "storage" / "instruments" / "absent.metrics"
 PACKAGES = ("gateway", "storage")
 _HEAD = """\
@@ -39,11 +41,8 @@ _TABLE = """
 _ABSENT = """
 ## Metrics of kube-apiserver that are missing here, or have fewer labels
 
-The tables above have all other metrics of kube-apiserver 1.36 and 1.37, with the same type and labels; a test compares
-them.
-
-| name | why |
-|---|---|
+[metrics-missing.csv](metrics-missing.csv) lists them with the reasons. The tables above have all other metrics of
+kube-apiserver 1.36 and 1.37, with the same type and labels; a test compares them.
 """
 _BY_LABELS = re.compile(r", by [^.,]*\.$")
 """The end of a help text that repeats labels."""
@@ -82,7 +81,7 @@ def _otherwise(form: Form) -> str:
 
 
 def lines() -> Iterator[str]:
-    """A table for each kind of metric, and one of what is not here."""
+    """A table for each kind of metric."""
     of_kinds: dict[str, list[AnyFamily]] = {kind: [] for kind in _KINDS}
     for family in families():
         of_kinds[family.kind].append(family)
@@ -90,12 +89,17 @@ def lines() -> Iterator[str]:
         yield _TABLE.format(title=_KINDS[kind])
         yield from map(_row, found)
     yield _ABSENT
-    names: dict[str, list[str]] = {}
+
+
+def missing() -> str:
+    """The table of kube-apiserver's metrics that are not here, as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("metric", "why"))
     for line in ABSENT.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
-            pattern, why = line.split(" | ")
-            names.setdefault(why, []).append(f"`{pattern}`")
-    yield from (f"| {', '.join(patterns)} | {why} |\n" for why, patterns in names.items())
+            writer.writerow(line.split(" | "))
+    return text.getvalue()
 
 
 def _row(family: AnyFamily) -> str:
@@ -108,4 +112,6 @@ def _row(family: AnyFamily) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check(PAGE, lambda: _HEAD + "".join(lines()), __doc__))
+    sys.exit(
+        write_or_check(MISSING, missing, __doc__) or write_or_check(PAGE, lambda: _HEAD + "".join(lines()), __doc__)
+    )

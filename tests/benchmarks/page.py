@@ -11,10 +11,12 @@ colours for light and dark pages.
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
 from itertools import groupby
 from pathlib import Path
@@ -26,6 +28,7 @@ from tests.benchmarks.kept import RESULTS, Row, measured, row_of
 ROOT = Path(__file__).resolve().parents[2]
 BENCH = RESULTS / "bench.json"
 PAGE = ROOT / "docs" / "performance" / "measurements.md"
+TABLE = PAGE.with_name("measured.csv")
 PLOTS = ROOT / "docs" / "performance" / "plots"
 
 WIDTH, LABELS, NUMBERS, ROW, BAR = 860, 330, 90, 34, 16
@@ -74,8 +77,9 @@ The same run measures a throw-away server with its etcd, as tests use it: median
 APART = """
 ## Measured apart
 
-Each of these programs runs alone; `results/measured.json` has more rows. The other server ran on the same machine.
-Limits are for the gateway's number, or for its ratio to the other number. The interpreter is Python {python}.
+Each of these programs runs alone. [measured.csv](measured.csv) has all results; this page has those beside another
+server, and those that do not keep their limits. The other server ran on the same machine. Limits are for the gateway's
+number, or for its ratio to the other number. The interpreter is Python {python}.
 """
 ONLY_STORED = re.compile(r", for$|, first served$|^GET longest|: (served after, p99|CPU of the server)$")
 """Cases of long tables that the page leaves out."""
@@ -127,6 +131,8 @@ def apart(rows: Collection[dict[str, Any]]) -> Iterator[str]:
     if by_group:
         yield APART.format(python=newest)
     for group, kept in by_group.items():
+        if not any(row.beside is not None or not row.holds for row in map(row_of, kept)):
+            continue
         shown = [each for each in kept if not ONLY_STORED.search(each["case"])]
         yield f"\n### {group}\n\n{''.join(_apart_table(shown))}"
         for conditions, of in groupby(kept, key=lambda each: (each["date"], each["python"], each["conditions"])):
@@ -150,6 +156,19 @@ def _apart_table(kept: list[dict[str, Any]]) -> Iterator[str]:
     yield f"| {' | '.join(filled)} |\n|---|{'---:|' * (len(filled) - 1)}\n"
     for cells in zip(*filled.values(), strict=True):
         yield f"| {' | '.join(cells)} |\n"
+
+
+def table(rows: Iterable[dict[str, Any]]) -> str:
+    """All results that were measured separately, as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("group", "case", "gateway", "other", "other server", "limit", "date", "Python", "conditions"))
+    for each in rows:
+        row = row_of(each)
+        other = "" if row.beside is None else _amount(row.beside, row.unit)
+        cells = (row.group, row.case, _amount(row.ours, row.unit), other, row.other, _limit(row).replace("*", ""))
+        writer.writerow((*cells, each["date"], each["python"], each["conditions"]))
+    return text.getvalue()
 
 
 def _limit(row: Row) -> str:
@@ -189,6 +208,7 @@ def files() -> Iterator[tuple[Path, str]]:
     yield PLOTS / "ratios.svg", bars(ratios, "")
     yield PLOTS / "starting.svg", bars(times, " s")
     yield PAGE, page(bench, measured().values())
+    yield TABLE, table(measured().values())
 
 
 def main() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.benchmarks.kept import Row, keep, measured, row_of
-from tests.benchmarks.page import apart
+from tests.benchmarks.page import apart, table
 
 
 def test_a_row_replaces_the_one_of_the_same_case_and_leaves_the_others(tmp_path: Path) -> None:
@@ -35,7 +35,16 @@ def test_the_page_shows_a_group_with_what_is_not_kept(tmp_path: Path) -> None:
     assert "| case | gateway | kube-apiserver | limit |" in text
     assert "| GET p99 | 21 ms | 240 ms | ≤20: **not kept** |" in text
     assert "| memory of a watch | 33.5 kB |  |  |" in text
-    keep([Row("Starts", "ready", 20.0, "s"), Row("Starts", "pods, first served", 1.0, "s")], "", path)
+    keep([Row("Starts", "ready", 20.0, "s", at_most=10.0), Row("Starts", "pods, first served", 1.0, "s")], "", path)
     text = "".join(apart(measured(path).values()))
-    assert "| case | gateway |\n|---|---:|\n| ready | 20 s |\n" in text, "empty columns are left out"
+    assert "| case | gateway | limit |\n|---|---:|---:|\n| ready | 20 s | ≤10: **not kept** |\n" in text, (
+        "empty columns are left out"
+    )
     assert "first served" not in text, "the page leaves out some rows"
+
+
+def test_a_group_without_another_server_is_in_the_table_alone(tmp_path: Path) -> None:
+    path = tmp_path / "measured.json"
+    keep([Row("Starts", "ready", 20.0, "s", at_most=30.0)], "idle", path)
+    assert "### Starts" not in "".join(apart(measured(path).values()))
+    assert "Starts,ready,20 s,,,≤30," in table(measured(path).values())
