@@ -62,4 +62,4 @@ def check_selector(text: str, path: str, enabled: Enabled) -> list[FieldError]:
 
 
 def _most(program: Program, environment: Environment) -> int:
-    return estimate(program.tree, _SIZES, environment.edition).most
+    return estimate(program.tree, _SIZES, environment.edition, "device").most

@@ -33,9 +33,15 @@ Path = tuple[str, ...]
 _FIXED_SIZE = SCALARS - {Kind.STRING, Kind.BYTES}
 
 
-def estimate(tree: Node, root: SchemaDeclaration | None, edition: Edition = FIRST) -> SizeRange:
-    """The least and the greatest cost of a checked expression. `root` declares the sizes of its variables."""
-    return _Estimator(root, edition).cost(tree)
+def estimate(
+    tree: Node, root: SchemaDeclaration | None, edition: Edition = FIRST, variable: str | None = None
+) -> SizeRange:
+    """The least and the greatest cost of a checked expression. `root` declares the sizes of its variables.
+
+    With a `variable`, these sizes are of it alone. Without, items of a list that a function made count as items of
+    `root`, as in kube-apiserver.
+    """
+    return _Estimator(root, edition, variable).cost(tree)
 
 
 @dataclass(slots=True)
@@ -60,10 +66,10 @@ class _Local:
 
 
 class _Estimator:
-    __slots__ = ("_edition", "_entries", "_locals", "_paths", "_root", "_sizes")
+    __slots__ = ("_edition", "_entries", "_locals", "_paths", "_root", "_sizes", "_variable")
 
-    def __init__(self, root: SchemaDeclaration | None, edition: Edition) -> None:
-        self._root, self._edition = root, edition
+    def __init__(self, root: SchemaDeclaration | None, edition: Edition, variable: str | None) -> None:
+        self._root, self._edition, self._variable = root, edition, variable
         self._paths = dict[int, Path]()
         self._sizes = dict[int, SizeRange]()
         self._entries = dict[int, _Entries]()
@@ -272,7 +278,7 @@ class _Estimator:
 
     def _size_at(self, path: Path) -> SizeRange | None:
         """The sizes of a value at a path of the schema, None if the schema does not have the path."""
-        if not path or self._root is None:
+        if not path or self._root is None or self._variable not in (None, path[0]):
             return None
         declared = self._root
         for name in path[1:]:

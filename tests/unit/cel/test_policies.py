@@ -35,6 +35,19 @@ def test_selectors_of_devices_are_judged_as_recorded(text: str, message: str) ->
     assert "".join(each.body for each in check_selector(text, "x", Gates("1.36").enabled)) == message
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'abc'.findAll('[a-z]')[0].contains('abc')",
+        "'abc'.findAll('[a-z]').exists(each, each.lowerAscii().matches('^[a-z]+$'))",
+        "device.driver.split(',')[0].lowerAscii().matches('^[a-z]+$')",
+    ],
+)
+def test_parts_of_a_device_s_text_count_as_texts_of_any_length(text: str) -> None:
+    (error,) = check_selector(text, "x", Gates("1.37").enabled)
+    assert error.body == "Forbidden: too complex, exceeds cost limit"
+
+
 @pytest.mark.parametrize("case", ANSWERS["types"])
 def test_types_are_checked_as_recorded(case: dict[str, Any]) -> None:
     spec = case["spec"]
