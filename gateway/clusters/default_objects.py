@@ -15,6 +15,7 @@ from gateway.clusters.templates import ClusterTemplate, template_of
 from gateway.clusters.visitors import binding
 from gateway.controllers.bootstrap import BootstrapObjects, bootstrap, bootstrap_roles
 from gateway.controllers.table import wanted
+from gateway.controllers.trust_bundles import can_be_published
 from gateway.endpoints.table import EndpointTable
 from gateway.jsontypes import JsonObject
 from storage.cache import ResourceCache
@@ -97,7 +98,9 @@ async def _controlled(endpoints: EndpointTable, controllers: Collection[str]) ->
             cache = endpoints.of("", "v1", plural).cache
             key = cache.spec.prefix + b"%b/%b" % (of_namespace, name.encode())
             await _until(cache, lambda cache=cache, key=key: cache.get(key) is not None)  # type: ignore[misc]
-    if _PUBLISHER in controllers and endpoints.registry.get(*_BUNDLES) and _BUNDLES not in endpoints.registry.unserved:
+    registry = endpoints.registry
+    is_served = registry.get(*_BUNDLES) and _BUNDLES not in registry.unserved
+    if _PUBLISHER in controllers and is_served and can_be_published(endpoints.services.settings):
         bundles = endpoints.of(*_BUNDLES).cache
         await _until(bundles, lambda: len(bundles) > 0)
     roles = endpoints.of(*_ROLES).cache

@@ -14,6 +14,8 @@ from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.service_accounts import serving_ca
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
+from gateway.settings.config import Settings
+from gateway.validation.trust_bundle import validate_anchors
 from gateway.writing.options import DeleteOptions
 from storage.entry import Entry
 
@@ -77,6 +79,12 @@ class ServingTrustBundle(KeyedController):
                 other = self.cached(entry.key)
                 if other is not None and other["spec"].get("signerName") == SIGNER:
                     await self.delete(bundles, other, DeleteOptions())
+
+
+def can_be_published(settings: Settings) -> bool:
+    """Whether the file of the serving certificate has certificates, and a bundle takes them all."""
+    found = serving_ca(settings)
+    return found is not None and not validate_anchors(found, "")
 
 
 def bundle_name(certificates: str) -> str:

@@ -153,3 +153,4 @@ def test_those_who_wait_hold_no_seats_and_are_bounded(tmp_path: Path, plugin: Km
         assert "too many requests wait until it can be read" in refused.json["message"]
         for path, status in ((MAPS, 200), (f"{SECRETS}/first", 200), (f"{SECRETS}?timeout=100ms", 504)):
             assert ask(one, "GET", path, token="alices-token").status == status
+        plugin.tell(key="one")  # the server's end waits for the requests under way
