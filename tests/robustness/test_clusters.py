@@ -71,7 +71,7 @@ async def _alone(member: Member) -> ClusterState:
 
 async def test_the_other_cluster_is_not_used_when_the_first_is_away(strangers: list[Member]) -> None:
     one, other = strangers
-    async with EtcdClient(settings(strangers, 2)) as client:
+    async with EtcdClient(settings(strangers, 0.5)) as client:
         await client.put(KEY, b"1", timeout=PATIENCE)
         await asyncio.to_thread(one.kill)
         for ask in (client.get(KEY), client.put(KEY, b"2"), client.head(), client.leases.grant(60)):
