@@ -1,16 +1,16 @@
-"""A failed group of charges does not fail the charges that wait behind it."""
+"""Writes that are charged in groups: which ones together, and a group that fails fails alone."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gateway.quotas.amounts import Amounts
-from gateway.quotas.groups import AT_ONCE, MOST, WriteQueue
+from gateway.quotas.groups import AT_ONCE, MOST, WriteQueue, _Member
 from gateway.quotas.known import Charged, KnownQuotas
 from gateway.quotas.quota import Quota
 from storage.change import Changed
@@ -102,3 +102,47 @@ async def test_other_tasks_run_between_the_writes_of_a_group_with_many_quotas() 
             await asyncio.sleep(0)
             most = max(most, known.checks - before)
     assert (known.checks, most) == (MOST, 1)
+
+
+def member(*, apart: bool = False, alone: bool = False) -> _Member:
+    charged: Any = SimpleNamespace(namespace="n", apart=apart)
+    loop = asyncio.get_running_loop()
+    return _Member(charged, alone, loop.create_future(), loop.create_future())
+
+
+def line_of(*members: _Member, comparable: bool = True) -> WriteQueue:
+    line = WriteQueue(cast(Any, SimpleNamespace(comparable=comparable)), "n")
+    line._waiting.extend(members)
+    return line
+
+
+async def test_a_write_that_lost_its_charge_often_is_charged_with_no_other() -> None:
+    """Neither with those before it, nor with those behind it, nor while something is owed."""
+    before, often, behind = member(), member(alone=True), member()
+    line = line_of(before, often, behind)
+    assert [line._next() for _ in range(4)] == [[before], [often], [behind], []]
+    line, owed = line_of(often, behind), cast(Any, None)
+    line._owed = {b"q": owed}
+    assert line._next() == [], "what is owed is given back first"
+    line._owed = {}
+    assert [line._next(), line._next()] == [[often], [behind]]
+
+
+async def test_without_a_comparison_of_values_each_write_is_charged_alone() -> None:
+    one, other = member(), member()
+    line = line_of(one, other, comparable=False)
+    assert [line._next(), line._next()] == [[one], [other]]
+
+
+async def test_writes_to_another_etcd_are_always_charged_in_groups() -> None:
+    those = [member(apart=True, alone=True), member(apart=True), member()]
+    assert line_of(*those)._next() == those
+    assert line_of(*those[:2], comparable=False)._next() == those[:2]
+
+
+async def test_a_group_is_of_a_limited_number_of_writes_whose_clients_wait() -> None:
+    those, gone = [member() for _ in range(MOST + 1)], [member(), member()]
+    gone[0].ended.cancel()
+    gone[1].go.cancel()
+    line = line_of(those[0], *gone, *those[1:])
+    assert (line._next(), line._next()) == (those[:MOST], those[MOST:])

@@ -39,6 +39,23 @@ def test_what_cannot_be_decrypted_is_told_with_its_reason() -> None:
     assert not shelf.has_unreadable()
 
 
+def test_the_bytes_of_a_value_are_in_use_until_another_value_is_there() -> None:
+    """A change that is told twice writes nothing, and leaves the bytes in use: else they would be given up."""
+    shelf = Shelf(ROOT)
+
+    def used() -> int:
+        return sum(segment.live for segment in shelf.segments)
+
+    shelf.put(key("n", "a"), canonical("a"), 5)
+    first = shelf.places[key("n", "a")]
+    assert used() == first.end - first.start
+    shelf.put(key("n", "a"), canonical("a"), 5)
+    assert shelf.places[key("n", "a")] is first and used() == first.end - first.start
+    shelf.put(key("n", "a"), canonical("a", labels={"b": "c"}), 6)
+    second = shelf.places[key("n", "a")]
+    assert used() == second.end - second.start != first.end - first.start
+
+
 def test_loads_that_fail_leave_no_memory_behind() -> None:
     cache = PublishedCache(ROOT)
     cache.shelf.segments = Segments(1 << 12)
