@@ -21,12 +21,14 @@ from tests import findings, forked, limits, times
 from tests.long import ETCD, LONG, has_none
 from tests.order import longest_first
 from tests.stalls import MARK, follow_servers, loop_is_not_held
+from tests.unchanging_phases import compare_phases
 from tests.unchanging_records import compare_records
 
 __all__ = ["loop_is_not_held"]
 
 follow_servers()
 compare_records()
+compare_phases()
 
 _PATIENT = [HealthCheck.too_slow]  # it measures wall time, so that a busy machine would fail a test
 settings.register_profile("gate", derandomize=True, deadline=None, suppress_health_check=_PATIENT)

@@ -77,7 +77,7 @@ def updated(
     strategy, context = _rules(resource, minor)
     old = created(resource, before, minor)
     old["metadata"]["resourceVersion"] = "7"
-    obj = merged(old, changes)
+    obj = merged(deepcopy(old), changes)
     apply_defaults(obj["apiVersion"], obj["kind"], obj)
     strategy.prepare_for_update(obj, old, context)
     return obj, [str(error) for error in strategy.validate_update(obj, old, context)]
