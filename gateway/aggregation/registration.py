@@ -26,8 +26,6 @@ class Registration:
     def __init__(self, services: ApiServices, registry: Registry, actor: Actor, definitions: Definitions) -> None:
         self._services, self._actor, self._definitions = services, actor, definitions
         self._builtin = registry.builtin_groups()
-        self._counted: dict[str, ServedVersions] = {}  # by the name of a CRD
-        self._counts: dict[tuple[str, str], int] = {}
         self._complete = False  # whether all wanted APIServices have existed at once since the start
         self.queue: WorkQueue[str] = WorkQueue("autoregister", max_delay=30.0)
         services.on_change(self._services_changed)
@@ -39,24 +37,9 @@ class Registration:
             if found is None or found.automanaged == _MANAGED:
                 self.queue.add(name)
 
-    def _definitions_changed(self, names: Collection[str]) -> None:
-        for name in names:
-            self._count(name, self._definitions.served_versions(name))
-
-    def _count(self, name: str, served: ServedVersions) -> None:
-        """Counts the CRDs that serve each group version. Queues APIServices whose count becomes 0 or 1."""
-        before = self._counted.pop(name, frozenset())
-        if served:
-            self._counted[name] = served
-        for each in before - served:
-            self._counts[each] -= 1
-            if not self._counts[each]:
-                del self._counts[each]
-                self.queue.add(f"{each[1]}.{each[0]}")
-        for each in served - before:
-            self._counts[each] = self._counts.get(each, 0) + 1
-            if self._counts[each] == 1:
-                self.queue.add(f"{each[1]}.{each[0]}")
+    def _definitions_changed(self, versions: ServedVersions) -> None:
+        for group, version in versions:
+            self.queue.add(f"{version}.{group}")
 
     def missing(self) -> str:
         """A message with the missing APIServices; "" once all of them have existed since the start."""
@@ -67,7 +50,7 @@ class Registration:
         return ""
 
     def _wanted(self) -> list[tuple[str, str]]:
-        return [each for each in self._counts if each[0] not in self._builtin]
+        return [each for each in self._definitions.served_versions if each[0] not in self._builtin]
 
     def _has(self, group: str, version: str) -> bool:
         return self._services.get(f"{version}.{group}") is not None
@@ -75,7 +58,7 @@ class Registration:
     async def reconcile(self, name: str) -> None:
         """Creates, changes or deletes one APIService. Raises StatusError, StorageError."""
         version, _, group = name.partition(".")
-        wanted = (group, version) in self._counts and group not in self._builtin
+        wanted = (group, version) in self._definitions.served_versions and group not in self._builtin
         found, endpoint = self._services.get(name), self._actor.of(GROUP, "v1", RESOURCE)
         if not wanted:
             if found is not None and found.automanaged == _MANAGED:

@@ -38,8 +38,16 @@ MAX_DELAY = 5.0  # the most seconds until a failed CRD is tried again
 LOOK_TIMEOUT = 5.0  # the most seconds that the answer to a write of a CRD waits until the CRD was processed
 WORKERS = 1  # a free name goes to the next CRD after the one before was processed, so they must not run concurrently
 
-ServedVersions = frozenset[tuple[str, str]]
+ServedVersions = Collection[tuple[str, str]]
 """Groups and versions."""
+
+
+def _served(definition: JsonObject | None) -> frozenset[tuple[str, str]]:
+    """The groups and versions that a CRD is to serve; none for None."""
+    if definition is None:
+        return frozenset()
+    spec = definition["spec"]
+    return frozenset((spec["group"], each["name"]) for each in spec["versions"] if each.get("served"))
 
 
 def _parsed(entry: Entry, before: object) -> JsonObject:
@@ -62,7 +70,9 @@ class Definitions:
         self._known: ByName[JsonObject] = ByName("definitions", _parsed, self._changed)
         self._groups: dict[str, dict[str, None]] = {}  # the names of the CRDs of each group, in the order of arrival
         self._group_of: dict[str, str] = {}
-        self._listeners: list[Callable[[Collection[str]], None]] = []
+        self._versions_of: dict[str, frozenset[tuple[str, str]]] = {}
+        self._serving_each: dict[tuple[str, str], int] = {}  # how many CRDs are to serve a version of a group
+        self._listeners: list[Callable[[ServedVersions], None]] = []
         self._serving: Serving | None = None  # made with the first CRD
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by group
         self._stored: set[str] | None = None  # names of the CRDs at the start that are not processed yet
@@ -86,20 +96,13 @@ class Definitions:
         names = self._groups.get(definition["spec"].get("group"), ())
         return iter([self._known.all[name] for name in names if name != own])
 
-    def served_versions(self, name: str) -> ServedVersions:
-        """The groups and versions that a CRD is to serve; none if there is no such CRD."""
-        found = self.of(name)
-        if found is None:
-            return frozenset()
-        spec = found["spec"]
-        return frozenset((spec["group"], each["name"]) for each in spec["versions"] if each.get("served"))
+    @property
+    def served_versions(self) -> ServedVersions:
+        """The groups and versions that CRDs are to serve."""
+        return self._serving_each.keys()
 
-    def defines_group(self, group: str) -> bool:
-        """Whether there is a CRD of the group, served or not."""
-        return group in self._groups
-
-    def on_change(self, listener: Callable[[Collection[str]], None]) -> None:
-        """Calls `listener` with the names of CRDs that have changed, come or gone."""
+    def on_change(self, listener: Callable[[ServedVersions], None]) -> None:
+        """Calls `listener` with versions that a CRD is to serve and none was before, or that no CRD is to serve now."""
         self._listeners.append(listener)
 
     def keep_status(self, name: str, before: JsonObject, now: JsonObject) -> None:
@@ -170,8 +173,9 @@ class Definitions:
         for name in names:
             self.announced.heard(name, self._known.all.get(name))
             self.queue.add(name)
-        for listener in self._listeners:
-            listener(names)
+        if other := [each for name in names for each in self._recounted(name)]:
+            for listener in self._listeners:
+                listener(other)
         near = (name for group in groups for name in self._groups.get(group, ()))
         others = [self._known.all[name] for name in near if name not in names]
         if others:
@@ -195,6 +199,23 @@ class Definitions:
             self._group_of[name] = now
             self._groups.setdefault(now, {})[name] = None
         return [group for group in (before, now) if group is not None]
+
+    def _recounted(self, name: str) -> Iterator[tuple[str, str]]:
+        """Counts the versions of a CRD that has changed, come or gone. Yields those that get a first CRD, or lose the
+        last one.
+        """
+        before, now = self._versions_of.pop(name, frozenset()), _served(self.of(name))
+        if now:
+            self._versions_of[name] = now
+        for each in before - now:
+            self._serving_each[each] -= 1
+            if not self._serving_each[each]:
+                del self._serving_each[each]
+                yield each
+        for each in now - before:
+            self._serving_each[each] = self._serving_each.get(each, 0) + 1
+            if self._serving_each[each] == 1:
+                yield each
 
     async def _look_at(self, name: str) -> None:
         """Processes one CRD. Raises StorageError, StatusError: then the queue tries it again."""

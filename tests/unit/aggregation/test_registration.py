@@ -25,6 +25,6 @@ async def test_the_very_one_is_removed_that_was_looked_at() -> None:
     service = ApiService(NAME, "e.com", "v1", 1, 1, "true", True, entry=entry)
     services = SimpleNamespace(get={NAME: service}.get, on_change=lambda listener: None)
     actor = SimpleNamespace(of=lambda *place: None, delete=delete)
-    definitions = SimpleNamespace(on_change=lambda listener: None)
+    definitions = SimpleNamespace(on_change=lambda listener: None, served_versions=())
     await Registration(*cast(Any, (services, Registry(), actor, definitions))).reconcile(NAME)
     assert [options.uid for options in deleted] == ["u-1"]

@@ -25,7 +25,7 @@ NAME = "widgets.e.com"
 def definition(version: str) -> JsonObject:
     return {
         "metadata": {"name": NAME, "uid": "u", "resourceVersion": version},
-        "spec": {"group": "e.com", "names": {"plural": "widgets", "kind": "Widget"}},
+        "spec": {"group": "e.com", "names": {"plural": "widgets", "kind": "Widget"}, "versions": []},
     }
 
 
@@ -246,16 +246,23 @@ async def test_a_write_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -
     made.worker.cancel()
 
 
-async def test_others_ask_it_what_a_definition_serves() -> None:
-    made, told = Settling(1), list[tuple[list[str], frozenset[tuple[str, str]]]]()
-    made.on_change(lambda names: told.append((list(names), made.served_versions(NAME))))
-    kept = definition("1")
-    kept["spec"]["versions"] = [{"name": "v1", "served": True}, {"name": "v2", "served": False}]
-    made._known.all[NAME] = kept
-    made._changed([NAME], 1)
-    del made._known.all[NAME]
-    made._changed([NAME], 2)
-    assert told == [([NAME], frozenset({("e.com", "v1")})), ([NAME], frozenset())]
+async def test_others_ask_it_which_versions_definitions_serve() -> None:
+    made, told = Settling(1), list[tuple[list[tuple[str, str]], set[tuple[str, str]]]]()
+    made.on_change(lambda versions: told.append((sorted(versions), set(made.served_versions))))
+    v1, v2 = ("e.com", "v1"), ("e.com", "v2")
+
+    def change(name: str, *served: str) -> None:
+        kept = made._known.all[name] = definition("1")
+        kept["spec"]["versions"] = [{"name": each, "served": each in served} for each in ("v1", "v2")]
+        made._changed([name], 1)
+
+    change(NAME, "v1")
+    change("others.e.com", "v1")
+    change(NAME, "v1", "v2")
+    change(NAME)
+    del made._known.all["others.e.com"]
+    made._changed(["others.e.com"], 2)
+    assert told == [([v1], {v1}), ([v2], {v1, v2}), ([v2], {v1}), ([v1], set())]
     made.worker.cancel()
 
 
@@ -295,11 +302,10 @@ async def test_a_change_looks_at_the_definitions_of_its_group_only() -> None:
         return [each["metadata"]["name"] for each in made.others(made._known.all[name])]
 
     assert (others("a.e.com"), others("c.f.com")) == (["b.e.com"], [])
-    assert [made.defines_group(each) for each in ("e.com", "f.com", "g.com")] == [True, True, False]
     made._known.all["b.e.com"] = of_group("b.e.com", "f.com")  # written into etcd without a server
     made._changed(["b.e.com"], 2)
     assert (others("a.e.com"), others("c.f.com")) == ([], ["b.e.com"])
     del made._known.all["a.e.com"]
     made._changed(["a.e.com"], 3)
-    assert not made.defines_group("e.com")
+    assert made._groups.keys() == {"f.com"}
     made.worker.cancel()
