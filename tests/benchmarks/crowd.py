@@ -1,14 +1,14 @@
 """A crowd of watchers of one object each: how late they hear of changes, and how late others are answered meanwhile.
 
-    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--elsewhere | --tenants]
+    python -m tests.benchmarks.crowd [--watchers 10000] [--rate 500] [--seconds 20] [--elsewhere] [--tenants]
                                       [--beside URL,TOKEN,PID,ETCD]
 
 Half of the watchers are kubelets, which select pods by spec.nodeName in all namespaces; the others watch one pod by its
 name. With `--tenants` each watches all pods of a namespace of its own, as the informer of a tenant does. Each change
-concerns one of them. They are PATCHes of the server's, or with `--elsewhere` writes into its etcd, as
-another replica makes them: so the crowd is measured alone. The server is started here, on an etcd of its own, unless
-there is `--no-server`; `--beside` names others that are measured in the same run, one after the other, as a
-kube-apiserver.
+concerns one of them. They are PATCHes of the server's, or with `--elsewhere` writes into its etcd, as another replica
+makes them: so the crowd is measured alone, and the CPU of a change is that of its delivery. The server is started here,
+on an etcd of its own, unless there is `--no-server`; `--beside` names others that are measured in the same run, one
+after the other, as a kube-apiserver.
 """
 
 from __future__ import annotations
@@ -99,6 +99,11 @@ class Watched:
         """The namespaces to make."""
         return [f"tenant-{index}" for index in range(self.watchers)] if self.tenants else [NAMESPACE]
 
+    @property
+    def prefix(self) -> str:
+        """What the keys of all their pods in etcd begin with."""
+        return "/registry/pods/tenant-" if self.tenants else f"/registry/pods/{NAMESPACE}/"
+
 
 def percentile(values: list[float], share: float) -> float:
     """In milliseconds."""
@@ -130,14 +135,15 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> dict[str,
     while time.monotonic() < began + 3:
         loop.turn(0.5)
     spent, mine = server.cpu_seconds(), time.process_time()
-    writer = _elsewhere(server, options) if options.elsewhere else None
+    writer = _elsewhere(server, watched.prefix, options) if options.elsewhere else None
     rate, seconds = (0, options.seconds + 3) if writer else (options.rate, options.seconds)
     crowd.run(_changes(watched), f"{watched.pods(7)}/pod-7", rate, seconds)
     measured = crowd.measured
     if writer is not None:
         measured.written = int(writer.communicate()[0])
     crowd.settle()
-    share = (server.cpu_seconds() - spent) / options.seconds
+    spent = server.cpu_seconds() - spent
+    share, each = spent / options.seconds, spent / max(1, len(measured.delivered)) * 1e6
     client = (time.process_time() - mine) / options.seconds
     print(
         f"{name:16s} {watchers} watches in {opened:.0f} s ({opening:.0f} s of CPU), {server.megabytes()} MB resident\n"
@@ -153,35 +159,40 @@ def measure(name: str, server: Server, options: argparse.Namespace) -> dict[str,
             )
             if values
         )
-        + f"  CPU of the server {share:.2f}, of the client {client:.2f} cores",
+        + f"  CPU of the server {share:.2f}, of the client {client:.2f} cores; of a change {each:.0f} µs",
         flush=True,
     )
     loop.close()
-    found = (opened, percentile(measured.delivered, 0.99), percentile(measured.reads, 0.99), server.megabytes(), share)
+    delivered, late = len(measured.delivered) / options.seconds, percentile(measured.delivered, 0.99)
+    found = (opened, delivered, late, percentile(measured.reads, 0.99), server.megabytes(), share, each)
     return dict(zip(LIMITS, found, strict=True))
 
 
 LIMITS: dict[str, tuple[str, float | None]] = {  # of what is kept: its unit, and what it is to be at most
     "until all watches are open": ("s", None),
+    "changes delivered": ("1/s", None),
     "write sent until delivered, p99": ("ms", 50),
     "GET meanwhile, p99": ("ms", 20),
     "memory": ("MB", None),
     "CPU": ("cores", None),
+    "CPU of a change": ("µs", None),
 }
 
 
 def rows(ours: dict[str, float], beside: dict[str, float], options: argparse.Namespace) -> list[Row]:
     """The rows for docs/performance/measurements.md, with those of a kube-apiserver if it was measured, too."""
     of_what = "watches of a namespace each" if options.tenants else "watches"
-    group, other = f"{options.watchers:,} {of_what}, {options.rate:.0f} changes/s", "kube-apiserver" if beside else ""
+    how = " made in etcd" if options.elsewhere else ""
+    group = f"{options.watchers:,} {of_what}, {options.rate:.0f} changes/s{how}"
+    other = "kube-apiserver" if beside else ""
     return [
         Row(group, case, ours[case], unit, other, beside.get(case), at_most=most)
         for case, (unit, most) in LIMITS.items()
     ]
 
 
-def _elsewhere(server: Server, options: argparse.Namespace) -> subprocess.Popen[bytes]:
-    words = (server.etcd, f"/registry/pods/{NAMESPACE}/", options.rate, options.seconds, server.url, server.token)
+def _elsewhere(server: Server, prefix: str, options: argparse.Namespace) -> subprocess.Popen[bytes]:
+    words = (server.etcd, prefix, options.rate, options.seconds, server.url, server.token)
     command = [sys.executable, "-m", "tests.benchmarks.crowd_writer", *map(str, words)]
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
@@ -201,9 +212,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=500.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--beside", action="append", default=[], metavar="URL,TOKEN,PID,ETCD")
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
-    which.add_argument("--tenants", action="store_true", help="each watch is of a namespace of its own")
+    parser.add_argument("--elsewhere", action="store_true", help="writes are made into etcd")
+    parser.add_argument("--tenants", action="store_true", help="each watch is of a namespace of its own")
     parser.add_argument("--no-server", action="store_true", help="start none: only those of --beside")
     parser.add_argument("--flag", action="append", default=[], help="of the server that is started")
     parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
