@@ -137,7 +137,8 @@ class ResourceCache:
 
     def _shared(self, key: bytes, value: Located, revision: int) -> Entry:
         """An entry of a value in shared memory. A value that is not in canonical form gets an entry of its own."""
-        if value.spliced and self.spec.trusts_marks and self.spec.outdated is None:
+        outdated = self.spec.outdated
+        if value.spliced and self.spec.trusts_marks and not (outdated is not None and outdated(value.raw())):
             if value.starts_with(self._canonical):
                 return SharedEntry(key, self.spec.head, value, revision)
             for head in self.spec.other_heads:

@@ -122,3 +122,22 @@ def test_a_table_of_control_planes_shows_the_version(server: ApiServer, planes: 
     table = raw(server, "GET", path, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
     shown = dict(zip([each["name"] for each in table["columnDefinitions"]], table["rows"][0]["cells"], strict=True))
     assert shown["Version"] == "1.35"
+
+
+def test_an_earlier_version_does_not_show_fields_of_a_later_one(server: ApiServer) -> None:
+    path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers"
+    spec = {"maxReplicas": 2, "scaleTargetRef": {"kind": "Deployment", "name": "d", "apiVersion": "apps/v1"}}
+    condition = {"type": "AbleToScale", "status": "True", "observedGeneration": 7}
+    with server.cluster(version=DEFAULT) as plane:
+        found = ask(plane, "POST", path, {"metadata": {"name": "h"}, "spec": spec})
+        found = ask(plane, "PUT", f"{path}/h/status", found | {"status": {"conditions": [condition]}})
+        assert found["status"]["conditions"][0]["observedGeneration"] == 7
+        change(server, plane, "1.34")
+        until(lambda: ask(plane, "GET", "/version")["gitVersion"] == GIT_VERSIONS["1.34"])
+        shown = [ask(plane, "GET", f"{path}/h"), ask(plane, "GET", path)["items"][0]]
+        assert [list(each["status"]["conditions"][0]) for each in shown] == 2 * [
+            ["type", "status", "lastTransitionTime"]
+        ]
+        change(server, plane, DEFAULT)
+        until(lambda: ask(plane, "GET", "/version")["gitVersion"] == GIT_VERSIONS[DEFAULT])
+        assert ask(plane, "GET", f"{path}/h")["status"]["conditions"][0]["observedGeneration"] == 7
