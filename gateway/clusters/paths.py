@@ -32,7 +32,7 @@ def names_of(domain: str) -> Callable[[Iterable[tuple[bytes, bytes]]], str | Non
     """A function that returns the name that the Host header says, below a domain; None for another host, and for
     several such headers.
     """
-    match = re.compile(rb"(%b)\.%b\.?(?::[0-9]{0,5})?" % (_NAME.pattern, re.escape(domain.encode())), re.I).fullmatch
+    match = re.compile(rb"(%b)\.%b\.?(?::[0-9]*)?" % (_NAME.pattern, re.escape(domain.encode())), re.I).fullmatch
 
     def name(headers: Iterable[tuple[bytes, bytes]]) -> str | None:
         found = [value for key, value in headers if key == b"host"]

@@ -24,6 +24,10 @@ class Controller(ChangeReceiver, Protocol):
         """Called when the set of served resources has changed."""
         ...
 
+    def authorities_changed(self) -> None:
+        """Called when the file of the serving certificate's CA has changed."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ControllerParts:

@@ -110,6 +110,11 @@ class Controllers:
             end()
             self._made, self._observers = (), []
 
+    def authorities_changed(self) -> None:
+        """Tells the controllers that run that the file of the serving certificate's CA has changed."""
+        for each in self._made:
+            each.authorities_changed()
+
     def _kinds_changed(self) -> None:
         for observer in self._observers:
             observer.attach()

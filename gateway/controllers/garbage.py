@@ -102,6 +102,9 @@ class GarbageCollector:
             self._strangers.work(),
         ]
 
+    def authorities_changed(self) -> None:
+        return None
+
     def kinds_changed(self) -> None:
         """The served resources have changed: unknown kinds of owners may be served now."""
         self._prefixes.clear()

@@ -51,6 +51,9 @@ class KeyedController:
     def kinds_changed(self) -> None:
         return None
 
+    def authorities_changed(self) -> None:
+        return None
+
     def on_update(self, resource: str, entry: Entry) -> None:
         """Called for each object at the start, and for each added or modified object."""
 

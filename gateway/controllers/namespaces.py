@@ -82,6 +82,9 @@ class Namespaces:
     def works(self) -> list[Work]:
         return [Work(self.queue, self.reconcile, 10)]
 
+    def authorities_changed(self) -> None:
+        return None
+
     def kinds_changed(self) -> None:
         for name in self._ending:
             self.queue.add(name.decode())

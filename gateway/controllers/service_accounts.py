@@ -62,6 +62,11 @@ class RootCertificates(KeyedController):
         found = serving_ca(self.actor.endpoints.services.settings)
         return {"ca.crt": found} if found is not None else {}
 
+    def authorities_changed(self) -> None:
+        self.__dict__.pop("data", None)
+        for entry in self.entries("namespaces"):
+            self.queue.add(entry.key)
+
     def on_update(self, resource: str, entry: Entry) -> None:
         if resource == "namespaces":
             self.queue.add(entry.key)

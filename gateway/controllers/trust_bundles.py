@@ -39,6 +39,10 @@ class ServingTrustBundle(KeyedController):
         found = serving_ca(self.actor.endpoints.services.settings)
         return {"signerName": SIGNER, "trustBundle": found} if found else None
 
+    def authorities_changed(self) -> None:
+        self.__dict__.pop("spec", None)
+        self._look()
+
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
         self._look()
 

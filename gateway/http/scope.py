@@ -7,7 +7,7 @@ from typing import Any
 from gateway.http.client_chain import ClientChain
 from gateway.http.escapes import unescaped, valid_escapes
 from gateway.http.messages import EXTENSIONS
-from gateway.http.wire import path_of
+from gateway.http.wire import host_of, path_of
 
 _ASGI = {"version": "3.0", "spec_version": "2.3"}
 
@@ -28,6 +28,8 @@ def scope_of(
     """
     path, _, query = url.partition(b"?")
     if not path.startswith(b"/"):
+        if host := host_of(path):
+            headers = [(b"host", host), *(each for each in headers if each[0] != b"host")]
         path = path_of(path)
     scope: dict[str, Any] = {
         "type": "http",

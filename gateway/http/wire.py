@@ -61,6 +61,14 @@ def path_of(target: bytes) -> bytes:
     return b"/" + rest.partition(b"/")[2]
 
 
+def host_of(target: bytes) -> bytes:
+    """The host, with its port, of a request target that is a whole URL; b"" for another form. It counts in place of the
+    header Host (RFC 9112, 3.2.2).
+    """
+    _, scheme, rest = target.partition(b"://")
+    return rest.partition(b"/")[0].rpartition(b"@")[2] if scheme else b""
+
+
 def size_of_head(target: bytes, headers: list[tuple[bytes, bytes]]) -> int:
     """The size of a request's head in bytes, roughly."""
     return len(target) + sum(len(name) + len(value) + 4 for name, value in headers)

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from gateway.access.file_reload import Followed
 from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
 from gateway.endpoints.table import EndpointTable
 from gateway.flowcontrol.limiter import FlowControl
@@ -329,7 +330,10 @@ async def _control(gateway: Gateway, started: asyncio.Event) -> None:
     """Runs the elected controllers once requests are answered."""
     if not await come_before(gateway.stopping, started, gateway.services.policy.complete):
         return
-    await gateway.controllers.run()
+    controllers, services = gateway.controllers, gateway.services
+    if (given := services.settings.tls_cert_file) is not None:  # else the CA is made once
+        services.following.add(Followed("the CA that is published", (given,), controllers.authorities_changed))
+    await controllers.run()
 
 
 async def _identify(gateway: Gateway, started: asyncio.Event) -> None:

@@ -10,11 +10,13 @@ import yaml
 
 from apiserver_gateway.testing import ApiServer, ask
 from apiserver_gateway.testing.clusters import made
+from gateway.controllers.trust_bundles import SIGNER
 from gateway.credentials.certificates import Authority, issue, new_authority
 from tests.forked import api_server
 from tests.integration.access.conftest import write
 from tests.until import until
 
+BUNDLES = "/apis/certificates.k8s.io/v1/clustertrustbundles"
 ROOT_CA = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt"
 
 
@@ -47,6 +49,14 @@ def test_they_follow_another_ca(tmp_path: Path) -> None:
         with server.cluster("later") as later:
             assert present.certificate.decode() in told("later")
             assert present.certificate.decode() in ask(later, "GET", ROOT_CA)["data"]["ca.crt"]
+        until(lambda: present.certificate.decode() in ask(server, "GET", ROOT_CA)["data"]["ca.crt"])
+        until(lambda: [present.certificate.decode()] == published(server))
+
+
+def published(server: ApiServer) -> list[str]:
+    """What the server's trust bundles of its own CA have."""
+    found = ask(server, "GET", BUNDLES)["items"]
+    return [each["spec"]["trustBundle"] for each in found if each["spec"].get("signerName") == SIGNER]
 
 
 def trusting(server: ApiServer, directory: Path, *authorities: Authority) -> None:

@@ -91,7 +91,12 @@ def test_this_host_and_its_surroundings_may_not(address: str) -> None:
 @pytest.mark.parametrize(
     ("host", "name"),
     [
-        *((b"a.planes.example", "a"), (b"a.planes.example:6443", "a"), (b"A.Planes.Example.:1", "a")),
+        *(
+            (b"a.planes.example", "a"),
+            (b"a.planes.example:6443", "a"),
+            (b"A.Planes.Example.:1", "a"),
+            (b"a.planes.example:006443", "a"),
+        ),
         *((b"planes.example", None), (b"b.a.planes.example", None), (b"a.planesxexample", None), (b"", None)),
         *((b"a-.planes.example", None), (b"a.planes.example:x", None), (b"a.planes.example\n", None)),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gateway.http.scope import scope_of
 from gateway.http.wire import refusal_of
 
 HOST, CHUNKED = (b"host", b"a"), (b"transfer-encoding", b"chunked")
@@ -23,3 +24,19 @@ HOST, CHUNKED = (b"host", b"a"), (b"transfer-encoding", b"chunked")
 )
 def test_refusals(version: str, headers: list[tuple[bytes, bytes]], status: bytes) -> None:
     assert refusal_of(version, headers)[9:12] == status
+
+
+@pytest.mark.parametrize(
+    ("target", "host", "path"),
+    [
+        (b"/api?a=b", b"a", b"/api"),
+        (b"https://b:6443/api?a=https://c/", b"b:6443", b"/api"),
+        (b"http://u@b", b"b", b"/"),
+        (b"https:///api", b"a", b"/api"),
+        (b"/https://b/api", b"a", b"/https://b/api"),
+    ],
+)
+def test_the_host_of_a_whole_url_counts_in_place_of_the_header(target: bytes, host: bytes, path: bytes) -> None:
+    scope = scope_of("GET", target, "1.1", [(b"accept", b"c"), HOST], ends=(None, None), chain=None)
+    assert [value for name, value in scope["headers"] if name == b"host"] == [host]
+    assert scope["raw_path"] == path and (b"accept", b"c") in scope["headers"]
