@@ -18,7 +18,7 @@ from storage.feed import Feed
 from storage.load import Keep, Loaded, Told, load, take_over
 from storage.seeded.client import SeededClient, in_etcd
 from storage.seeded.entry import SeededEntry, seeded
-from storage.seeded.seeds import MARKS, Seeds
+from storage.seeded.seeds import BORN, MARKS, Seeds
 from storage.seeded.watch import deletion
 from storage.time_slice import TimeSlice
 from storage.unowned_objects import Taking, Unowned, Value, Values
@@ -41,7 +41,7 @@ class PartCache(WatchCache):
 
     def __init__(self, common: CommonCache, name: str, seeds: Seeds | None = None) -> None:
         self._common, self.seeds = common, seeds
-        self.name = name.encode()
+        self.name, self.minor = name.encode(), ""  # the minor of Kubernetes whose controllers work in it
         self.attached = False
         self.nobody_looks = self.is_overlooked = False  # since its end began; whether a write came since then
         self.is_as_begun = False  # whether nobody has written in it since its beginning
@@ -81,7 +81,7 @@ class PartCache(WatchCache):
     @property
     def needs_nobody(self) -> bool:
         """Whether controllers have nothing to do in it: nobody has written, and they have seen an equal beginning."""
-        return self.is_as_begun and self.seeds is not None and self.seeds.contents.needs_nobody
+        return self.is_as_begun and self.seeds is not None and self.seeds.contents.needs_nobody(self.minor)
 
     def written(self) -> None:
         """Notes that somebody has written in the part, or may have."""
@@ -181,6 +181,7 @@ class CommonCache(WatchCache):
         self.takings: dict[bytes, Taking] = {}  # of the part that is being attached
         self.unowned = _OfParts(self)
         self._stirred = stirred
+        self.replaced: Stirred = _ignore  # is called with the name of a part that has another beginning now
         self.settled = asyncio.Event()  # not set while all parts are loaded: none is attached meanwhile
         self.settled.set()
 
@@ -190,6 +191,14 @@ class CommonCache(WatchCache):
     def stir(self, name: bytes) -> None:
         """Tells that somebody has written in a part that nobody looks at."""
         self._stirred(name.decode(errors="replace"))
+
+    def replace(self, name: bytes) -> None:
+        """Feeds a part no longer: from now on its keys are those of another beginning. Its caches stay as they are."""
+        if (part := self.parts.pop(name, None)) is not None:
+            part.attached = False
+        if (taking := self.takings.get(name)) is not None:
+            taking.void = True
+        self.replaced(name.decode(errors="replace"))
 
     def part_of(self, key: bytes) -> bytes:
         """The name of the part that a key belongs to."""
@@ -207,6 +216,10 @@ class CommonCache(WatchCache):
             values, last = {}, None
             for part in list(self.parts.values()):
                 found = await load(part.seen_by(client), part.root, keep, told, revision)
+                born = found.values.get(part.root + BORN)
+                if born is not None and part.seeds is not None and born[1] != part.seeds.revision:
+                    self.replace(part.name)
+                    continue
                 values.update(found.values)
                 if found.last is not None and (last is None or found.last.kv.mod_revision > last.kv.mod_revision):
                     last = in_etcd(found.last, part.seeds)
@@ -256,6 +269,9 @@ class CommonFeed(Feed):
     def _apply(self, events: list[KeyEvent]) -> None:
         if not events:
             return
+        for event in events:
+            if event.kv.key.endswith(BORN) and event.type == PUT and event.kv.version > 1:
+                self._replace(event.kv.key)
         last = self._stored(events[-1])
         super()._apply(self._told(events) if any(MARKS in event.kv.key for event in events) else events)
         self._last = last
@@ -264,6 +280,12 @@ class CommonFeed(Feed):
             if part is not None and (part.is_as_begun or part.nobody_looks) and not part.is_own(event.kv.key):
                 part.is_overlooked = part.nobody_looks
                 part.written()
+
+    def _replace(self, key: bytes) -> None:
+        assert isinstance(self._cache, CommonCache)
+        name = self._cache.part_of(key)
+        if key == self._cache.root + name + b"/" + BORN:
+            self._cache.replace(name)
 
     def _part(self, key: bytes) -> PartCache | None:
         assert isinstance(self._cache, CommonCache)
@@ -366,6 +388,10 @@ class Common:
 
 
 def _nothing() -> None:
+    return None
+
+
+def _ignore(_name: str) -> None:
     return None
 
 

@@ -153,6 +153,10 @@ class WholeDeleted(Fenced):
     """What a key belongs to, such as a control plane, has been deleted."""
 
 
+class WholeReplaced(Fenced):
+    """What a key belongs to, such as a control plane, has other objects since this process has read it."""
+
+
 # A write that raised one of these was certainly not made.
 REFUSALS = (
     *(KeyExists, Conflict, BesideChanged, Untransformed, Fenced, TooLarge, NoSpace, LeaseNotFound),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from storage.errors import Fenced, WholeDeleted
+from storage.errors import Fenced, WholeDeleted, WholeReplaced
 from storage.etcd import EtcdClient
 from storage.etcd.kv import Guard
 from storage.etcd.results import KeyValue
@@ -46,7 +46,9 @@ class Fence:
 
 
 class Existence(Fence):
-    """A key that exists as long as writes beside it may be made: its deletion ends them, in every process."""
+    """A key that exists as long as writes beside it may be made: its deletion ends them, in every process. A write of
+    it, by a restore, ends those of all who have not read it since.
+    """
 
     def __init__(self, key: bytes) -> None:
         super().__init__(key, lambda _: True)
@@ -68,7 +70,8 @@ class Existence(Fence):
         if found is None:
             self.revision = 0
             raise WholeDeleted(_DELETED)
-        super().moved(found, compared)
+        if found.mod_revision != self.revision:  # nobody renews it: a restore has written it
+            raise WholeReplaced("what the object belongs to has just been restored from a backup")
 
 
 class Outpost:

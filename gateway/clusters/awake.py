@@ -72,7 +72,7 @@ class Awake:
         self.database = database
         self.gateway, self._handler = means.gateway(settings, database, client)
         self.gateway.controllers.most_workers = 1  # each is a task that waits
-        minor = self.gateway.registry.release.binary
+        minor = self._minor = self.gateway.registry.release.binary
         self.serving: Callable[[], AbstractContextManager[None]] = nullcontext
         """The block, and tasks that it begins, have the schemas of the control plane's version of Kubernetes."""
         if catalog_of(minor) is not served():
@@ -88,7 +88,7 @@ class Awake:
         self.ended = False
         self._used, self._turns = monotonic(), Turns()
         if isinstance(cache := database.cache, PartCache):
-            self.gateway.services.room = Room(cache.usage)
+            cache.minor, self.gateway.services.room = minor, Room(cache.usage)
             cache.on_first_write = self._begin_controllers
 
     async def begin(self) -> None:
@@ -189,7 +189,7 @@ class Awake:
             return
         if seeds.contents.looked_anew != self._looked_anew:
             return  # a file that they read has changed: they look again
-        seeds.contents.needs_nobody = True  # so all control planes that begin with the same need no controllers either
+        seeds.contents.settle(self._minor)  # so all control planes that begin with the same need no controllers either
         self._resting = asyncio.create_task(self._rest_controllers(), name="controllers with nothing to do")
 
     async def _rest_controllers(self) -> None:

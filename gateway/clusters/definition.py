@@ -8,12 +8,13 @@ from typing import Any
 from gateway.jsontypes import JsonObject, loads
 from gateway.release.minors import GIT_VERSIONS
 from storage.entry import Entry
+from storage.seeded.seeds import BORN
 
 GROUP, VERSION, PLURAL, KIND = "apiserver-gateway.dev", "v1alpha1", "controlplanes", "ControlPlane"
 FINALIZER = f"{GROUP}/keys"
 """Is on a control plane as long as etcd may have keys of it."""
 
-MADE = b"apiserver-gateway/made"
+MADE = BORN
 """Below the prefix of a control plane: the key that says that it has all objects that it begins with. Each write of a
 request compares it, so none is made once it is gone.
 """

@@ -10,7 +10,8 @@ from gateway.clusters.definition import GROUP, PLURAL, READY
 from gateway.clusters.operations import HEALTH
 from gateway.clusters.paths import PREFIX, below_issuer, named, names_of, within
 from gateway.clusters.recording import recorded
-from gateway.clusters.table import ClusterRow, Table
+from gateway.clusters.row import ClusterRow
+from gateway.clusters.table import Table
 from gateway.flowcontrol.level import Refused
 from gateway.flowcontrol.limiter import too_many
 from gateway.http.exchange import JSON_TYPE, TEXT_TYPE, Header, audit_id

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from storage.instruments import counter, gauge
 
 if TYPE_CHECKING:
-    from gateway.clusters.table import ClusterRow
+    from gateway.clusters.row import ClusterRow
     from storage.instruments.families import Labels
 
 REST = ""

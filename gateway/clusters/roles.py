@@ -25,7 +25,8 @@ from storage.errors import StorageError, StoredObject
 
 logger = logging.getLogger(__name__)
 
-_KEY = b"apiserver-gateway/roles"  # below the root of a control plane
+ROLES = b"apiserver-gateway/roles"
+"""Below the root of a control plane: the digest of the default roles that it has, if the key `made` has another one."""
 
 
 class DefaultRoles:
@@ -58,7 +59,7 @@ class DefaultRoles:
             objects = BootstrapObjects(endpoints)
             await objects.create_missing(services(self._groups))
             if await bootstrap_roles(endpoints) and not objects.refused:
-                await change(database.store, database.cache.root + _KEY, written)
+                await change(database.store, database.cache.root + ROLES, written)
         except StorageError as error:
             logger.warning("default roles of a control plane could not be completed: %s", error)
 
@@ -80,10 +81,15 @@ class RolesOfVersions:
 
 async def known(database: Database) -> str:
     """The digest of the default roles that a control plane has; "" if it is not known. Raises StorageError."""
-    found = await database.store.get(database.cache.root + _KEY)
+    found = await database.store.get(database.cache.root + ROLES)
     return _made_with(database) if found is None else found.value.decode()
 
 
 def _made_with(database: Database) -> str:
     seeds = database.cache.seeds if isinstance(database.cache, PartCache) else None
-    return "" if seeds is None else str(loads(seeds.born.value).get("roles", ""))
+    return "" if seeds is None else digest_in(seeds.born.value)
+
+
+def digest_in(made: bytes) -> str:
+    """The digest of the default roles in the value of a key `made`; "" if it has none."""
+    return str(loads(made).get("roles", "")) if made else ""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from time import monotonic
 
 from gateway.clusters.awake import Awake, Means
@@ -15,11 +13,12 @@ from gateway.clusters.door import Door
 from gateway.clusters.lookups import ClusterLookups, Lookups
 from gateway.clusters.outbound import Outward
 from gateway.clusters.roles import RolesOfVersions, known
+from gateway.clusters.row import Beginning, ClusterRow, loadable
 from gateway.clusters.secrets import NAMESPACE, ClusterCredentials, credentials_in, name_of
 from gateway.clusters.template_copy import copy_of
 from gateway.clusters.templates import ClusterTemplate, ClusterTemplates
 from gateway.clusters.visitors import Visitors
-from gateway.http.status import StatusError
+from gateway.http.status import StatusError, service_unavailable
 from gateway.kinds.identity import GroupVersionResource
 from gateway.outbound.client import Client
 from gateway.outbound.places import Places, most_passed_on
@@ -33,7 +32,6 @@ from gateway.task_group import TaskGroup
 from storage.database import Database, common_of, part_of
 from storage.fence import Existence, Fence
 from storage.followers import ByName, follow
-from storage.seeded.seeds import Seeds
 
 logger = logging.getLogger(__name__)
 
@@ -41,39 +39,9 @@ IDLE = 600.0  # seconds without a request or a watch after which a control plane
 _MOST_IDLE = 32  # connections of one control plane that wait for the next call
 LOOK = 60.0  # seconds between two looks
 _JUST_NOW = 1.0  # seconds
+_RESTORED = "the control plane has just been restored from a backup"
 
-Beginning = tuple[Fence | None, Seeds | None]
 _SECRETS = GroupVersionResource("", "v1", "secrets")
-
-
-@dataclass(slots=True, eq=False)
-class ClusterRow:
-    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
-    the last one that put it to rest. What is awake was made with these `credentials`. `door` checks requests while it
-    rests, and has its own; `opening` is the task that makes it. `begun` has the time (monotonic clock) when the
-    fence and the seeds were read, and both: a request that makes the door often wakes the control plane next.
-    """
-
-    described: ClusterDefinition
-    awake: Awake | None = None
-    waking: asyncio.Task[Awake] | None = field(default=None, repr=False)
-    ending: asyncio.Task[None] | None = field(default=None, repr=False)
-    credentials: ClusterCredentials | None = field(default=None, repr=False)
-    door: Door | None = field(default=None, repr=False)
-    opening: asyncio.Task[Door] | None = field(default=None, repr=False)
-    begun: tuple[float, Beginning] | None = field(default=None, repr=False)
-    gone: bool = False
-    requests: int = 0  # so many have come
-
-
-@contextmanager
-def _loadable(row: ClusterRow) -> Iterator[None]:
-    """Raises StatusError 503 for a control plane whose settings or credentials are of no use."""
-    try:
-        yield
-    except (OSError, ValueError, TypeError) as error:
-        logger.exception("a control plane cannot be made awake", extra={"cluster": row.described.name})
-        raise StatusError(503, "ServiceUnavailable", "the control plane cannot be loaded") from error
 
 
 class Table:
@@ -96,6 +64,7 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
+        self.common.cache.replaced = self._replaced
         self.templates, self.roles = ClusterTemplates(self.common.client, prefix), RolesOfVersions()
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
@@ -172,15 +141,17 @@ class Table:
             row.awake.stop()  # its watches end now
         self._end_later(row)
 
-    def _end_later(self, row: ClusterRow) -> None:
-        task = asyncio.ensure_future(self._end(row))
+    def _end_later(self, row: ClusterRow, stirred: bool = False) -> None:
+        task = asyncio.ensure_future(self._end(row, stirred))
         self._ending.add(task)
         task.add_done_callback(self._ending.discard)
 
-    async def _end(self, row: ClusterRow) -> None:
+    async def _end(self, row: ClusterRow, stirred: bool) -> None:
         if row.waking is not None:
             await asyncio.wait([row.waking])
         await self.rest(row)
+        if stirred:
+            self._stirred(row.described.uid)
 
     async def ended(self) -> None:
         """Waits until nothing is left here of the control planes that are gone."""
@@ -204,7 +175,7 @@ class Table:
 
     async def _wake(self, row: ClusterRow, after: asyncio.Task[None] | None = None) -> Awake:
         """Loads a control plane, once `after` is done: controllers that still run must not see their caches emptied."""
-        began = monotonic()
+        began, restores = monotonic(), row.restores
         try:
             if after is not None:
                 await asyncio.wait([after])
@@ -212,13 +183,15 @@ class Table:
             row.begun = None
             if known is None or monotonic() - read > _JUST_NOW:
                 known = await self._beginning(row.described)
-            with _loadable(row):
+            with loadable(row):
                 made = self._made(row, credentials, known)
             try:
                 with made.serving():
                     await made.begin()
                     roles = self.roles.of(row.described.version, made.gateway.registry)
                     await roles.complete(made.gateway.endpoints, made.database)
+                if row.restores != restores:
+                    raise service_unavailable(_RESTORED)
             except BaseException:
                 await made.end()
                 raise
@@ -245,12 +218,14 @@ class Table:
 
     async def _open(self, row: ClusterRow) -> Door:
         try:
-            of, credentials = row.described, self._needed(row)
+            of, credentials, restores = row.described, self._needed(row), row.restores
             beginning = await self._beginning(of)
             store = self._database(of.uid, beginning).store
-            with _loadable(row):
+            with loadable(row):
                 authenticator = self._means.authenticator(self._settings(of, credentials), store)
                 door = Door(authenticator, self._visitors(row), credentials)
+            if row.restores != restores:
+                raise service_unavailable(_RESTORED)
             if row.awake is None:
                 row.door, row.begun = door, (monotonic(), beginning)
             return door
@@ -315,6 +290,19 @@ class Table:
             return
         if row.awake is None and row.waking is None:
             asyncio.ensure_future(self.awake(row)).add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def _replaced(self, uid: str) -> None:
+        """Ends what is in memory of a control plane whose objects a restore has exchanged. The next request loads it;
+        where its controllers run, it is loaded at once.
+        """
+        row = self._rows.get(self._names.get(uid, ""))
+        if row is None:
+            return
+        row.restores += 1
+        row.door = row.begun = None
+        if row.awake is not None:
+            row.awake.stop()
+        self._end_later(row, stirred=True)
 
     async def _rest(self) -> None:
         while True:

@@ -14,7 +14,11 @@ from storage.unowned_objects import raw_of
 
 MOST = 64 << 20  # bytes of keys and values
 
-_LEFT_OUT = b"apiserver-gateway/", b"events/", b"leases/"
+Pair = tuple[bytes, bytes]
+
+PASSING = b"apiserver-gateway/", b"events/"
+"""What is only about the part, or expires."""
+_LEFT_OUT = *PASSING, b"leases/"
 """What begins so, below the prefix of a control plane, is not copied: it tells of what runs there."""
 _SECRETS = b"secrets/"
 _TOKENS = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
@@ -24,13 +28,15 @@ class TooMuch(StorageError):
     """The control plane has more bytes of objects than a template may have."""
 
 
-async def copy_of(client: EtcdClient, root: bytes) -> ClusterTemplate:
-    """The template, ready to be written; `client` has the seeds of the control plane. Raises TooMuch, StorageError."""
+async def objects_of(client: EtcdClient, root: bytes, left_out: tuple[bytes, ...]) -> tuple[list[Pair], int]:
+    """All that a control plane has at one revision, and the revision: keys below the root, and values. `client` has the
+    seeds of the control plane. Keys that begin with `left_out` are missing. Raises TooMuch, StorageError.
+    """
     size = 0
 
     def kept(key: bytes, value: bytes, _revision: int) -> bytes:
         nonlocal size
-        if key.startswith(_LEFT_OUT, len(root)):
+        if key.startswith(left_out, len(root)):
             return b""
         size += len(key) - len(root) + len(value)
         if size > MOST:  # before the next page is read
@@ -39,10 +45,16 @@ async def copy_of(client: EtcdClient, root: bytes) -> ClusterTemplate:
 
     loaded = await load(client, root, kept)
     found = [(key.removeprefix(root), raw_of(value)) for key, (value, _) in loaded.values.items()]
-    return await asyncio.to_thread(_template, [each for each in found if not each[0].startswith(_LEFT_OUT)])
+    return [each for each in found if not each[0].startswith(left_out)], loaded.revision
 
 
-def _template(objects: Sequence[tuple[bytes, bytes]]) -> ClusterTemplate:
+async def copy_of(client: EtcdClient, root: bytes) -> ClusterTemplate:
+    """The template, ready to be written; `client` has the seeds of the control plane. Raises TooMuch, StorageError."""
+    found, _ = await objects_of(client, root, _LEFT_OUT)
+    return await asyncio.to_thread(_template, found)
+
+
+def _template(objects: Sequence[Pair]) -> ClusterTemplate:
     """A template in which new uids stand for those of these objects, with all that takes long done. Credentials are
     left out.
     """

@@ -110,6 +110,12 @@ def unpacked(packed: bytes) -> ClusterTemplate:
     return template
 
 
+def template_as_is(objects: Sequence[tuple[bytes, bytes]]) -> ClusterTemplate:
+    """A template of these keys and values, in order, that keeps their uids and times."""
+    keys, values = zip(*objects, strict=True) if objects else ((), ())
+    return ClusterTemplate(keys, values, _absent(values))
+
+
 def _absent(values: Collection[bytes]) -> bytes:
     """Bytes that none of the values contains. JSON has no NUL, so one is enough for it."""
     found = b"\0"
@@ -210,6 +216,20 @@ class ClusterTemplates:
             content = dumps({"template": template.digest, "time": now_text(), "roles": roles})
             answer = await leading.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
             return answer.revision if answer.succeeded else 0  # else the revision may be of somebody else's write
+
+    async def exchange(self, leading: Leading, root: bytes, template: ClusterTemplate, uid: str, roles: str) -> int:
+        """Makes a template the beginning of a control plane, in the place of all that it has, in one transaction.
+
+        It is for this control plane. Returns the revision. The fence of `leading` is the key `made`: raises
+        WholeReplaced if somebody else has written it, WholeDeleted, StorageError.
+        """
+        made, content = root + MADE, dumps({"template": template.digest, "time": now_text(), "roles": roles})
+        async with self._ending:
+            await leading.txn([], [put(self._use(template.digest, uid), b"")])
+            await self.keep(leading, template)
+            # first the key that tells servers of it: so no client sees deletions
+            exchanged = [put(made, content), delete(root, made), delete(made + b"\0", prefix_end(root))]
+            return (await leading.txn([], exchanged)).revision
 
     async def end(self, leading: Leading, uid: str, made: KeyValue | None) -> int:
         """Removes the template of a control plane that ends, unless another one uses it. To be called before its key

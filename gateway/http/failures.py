@@ -25,6 +25,7 @@ from storage.errors import (
     Unauthenticated,
     Unavailable,
     WholeDeleted,
+    WholeReplaced,
 )
 
 
@@ -44,6 +45,8 @@ def as_status(error: Exception) -> StatusError:
             return StatusError(500, "", f"etcdserver: mvcc: database space exceeded: {NoSpace.REMEDY}")
         case WholeDeleted():
             return StatusError(404, "NotFound", str(error))
+        case WholeReplaced():
+            return service_unavailable(str(error))
         case Unavailable():
             return service_unavailable("storage is not available")
         case TooLarge():

@@ -2,7 +2,8 @@
 
     line      "apiserver-gateway backup 1\\n"
     frames    as one gzip stream; each is a letter, the length of the content (4 bytes, big-endian), the content:
-              H  the header, always first; a JSON object: prefix, revision, cluster, etcd, made
+              H  the header, always first; a JSON object: prefix, revision, cluster, etcd, made,
+                 control_plane
               L  a lease: its number in the file (4 bytes), and the seconds it had left (8 bytes)
               K  a key: its lease's number or 0 (4 bytes), the key's length (4 bytes), the key without the prefix, the
                  value; keys ascend, and a lease comes before its first key
@@ -49,6 +50,7 @@ class Header:
     cluster: str
     etcd: str
     made: str  # RFC 3339
+    control_plane: str = ""  # the name of the control plane below /clusters that the backup is of
 
 
 class Lease(NamedTuple):
@@ -207,8 +209,10 @@ def _header(frame: tuple[bytes, bytes] | None) -> Header:
     try:
         assert frame is not None and frame[0] == b"H"
         found: dict[str, Any] = json.loads(frame[1])
+        found.setdefault("control_plane", "")  # an earlier version has written the file
         header = Header(**{each.name: found[each.name] for each in fields(Header)})
         assert isinstance(header.revision, int) and isinstance(header.prefix, str)
+        assert isinstance(header.control_plane, str)
     except (AssertionError, ValueError, KeyError, TypeError):
         raise InvalidBackup("its header cannot be read") from None
     return header

@@ -43,26 +43,32 @@ async def take(client: EtcdClient, prefix: str, path: Path, told: Told = lambda 
     """
     root = f"{prefix}/".encode()
     await check_restored(client, prefix)
-    head = await client.head(root)
-    header = Header(
-        prefix=prefix,
-        revision=head.revision,
-        cluster=f"{head.cluster:x}",
-        etcd=(await client.status()).version,
-        made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )
-    with _appearing(path) as file:
+    header = await header_of(client, prefix)
+    with appearing(path) as file:
         writer = Writer(file, header)
-        keys = await _copy(client, root, head.revision, writer, told)
+        keys = await _copy(client, root, header.revision, writer, told)
         if not keys:
             raise NothingThere(f"there are no keys under {prefix}: nothing was backed up")
         writer.end()
         size = file.tell()
-    return BackupResult(head.revision, keys, size)
+    return BackupResult(header.revision, keys, size)
+
+
+async def header_of(client: EtcdClient, prefix: str, control_plane: str = "", revision: int = 0) -> Header:
+    """The header of a backup at a revision, 0 for the present one. Raises StorageError."""
+    head = await client.head(f"{prefix}/".encode())
+    return Header(
+        prefix=prefix,
+        revision=revision or head.revision,
+        cluster=f"{head.cluster:x}",
+        etcd=(await client.status()).version,
+        made=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        control_plane=control_plane,
+    )
 
 
 @contextmanager
-def _appearing(path: Path) -> Iterator[BinaryIO]:
+def appearing(path: Path) -> Iterator[BinaryIO]:
     """A temporary file. If the block ends without an error, it is synced to disk and renamed to `path`."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)

@@ -13,6 +13,7 @@ from heapq import merge
 from operator import attrgetter
 from typing import Any
 
+from storage.errors import Compacted
 from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue, Watch
 from storage.etcd.kv import KV, Beside, Guard
 from storage.etcd.results import RangeResult, SwapResult
@@ -51,6 +52,7 @@ class SeededClient(EtcdClient):
         serializable: bool = False,
         timeout: float | None = None,
     ) -> RangeResult:
+        self._check(revision)
         found = await self.kv.range(
             key,
             range_end,
@@ -82,6 +84,7 @@ class SeededClient(EtcdClient):
         return found.kvs[0] if found.kvs else None
 
     async def stream(self, key: bytes, range_end: bytes, *, revision: int) -> AsyncGenerator[list[KeyValue]]:
+        self._check(revision)
         left = [self._seed(each) for each in await self._unmarked(self._seeds.between(key, range_end), revision)]
         async with aclosing(self.kv.stream(key, range_end, revision=revision)) as parts:
             async for kvs in parts:
@@ -91,6 +94,11 @@ class SeededClient(EtcdClient):
                 yield [*merge([kv for kv in before if kv.key not in stored], kvs, key=_KEY)] if before else kvs
         if left:
             yield left
+
+    def _check(self, revision: int) -> None:
+        """Raises Compacted for a revision before the last restore: the part had other objects then."""
+        if 0 < revision < self._seeds.since:
+            raise Compacted(self._seeds.since + 1, revision)
 
     def _seed(self, key: bytes, keys_only: bool = False) -> KeyValue:
         found = self._seeds.get(key)
@@ -107,6 +115,7 @@ class SeededClient(EtcdClient):
         progress_notify: bool = False,
         own_stream: bool = False,
     ) -> Watch:
+        self._check(start_revision - 1)
         seeds = self._seeds
         seeded = bool(seeds.between(key, range_end))
         watch = self._watches.watch(

@@ -20,15 +20,23 @@ class Contents:
         creationTimestamp, time, lastTransitionTime.
         """
         self.keys = keys
-        self.needs_nobody = False  # whether controllers have looked at such a part, and found nothing to do
+        self._settled = set[str]()  # the minors whose controllers have looked at such a part, and found nothing to do
         self.looked_anew = 0  # how often controllers had to look again
         self._is_equal = is_equal
         self._derived: dict[tuple[int, Hashable], object] = {}
 
     def look_anew(self) -> None:
         """Has controllers look at each part again: something else that they read, such as a file, has changed."""
-        self.needs_nobody = False
+        self._settled.clear()
         self.looked_anew += 1
+
+    def settle(self, minor: str) -> None:
+        """Notes that the controllers of a minor of Kubernetes have looked at such a part, and found nothing to do."""
+        self._settled.add(minor)
+
+    def needs_nobody(self, minor: str) -> bool:
+        """Whether the controllers of a minor have nothing to do in such a part."""
+        return minor in self._settled
 
     def derived(self, place: int, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which is called once for the seeds at a place, and for each of them if their values

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator
 from storage.etcd import KeyValue
 from storage.seeded.contents import Contents
 
+BORN = b"apiserver-gateway/made"
+"""Below the root of a part: the key that says with what the part begins. A restore writes it again."""
+
 MARKS = b"apiserver-gateway/changed/"
 """Below the root of a part; the rest of a mark is the key of the seed below the root."""
 
@@ -23,6 +26,8 @@ class Seeds:
     def __init__(self, root: bytes, born: KeyValue, contents: Contents, value_of: Callable[[int], bytes]) -> None:
         """The keys of the contents are below the root; `value_of` makes the value of the one at a place among them."""
         self.root, self.born, self.revision = root, born, born.mod_revision
+        self.since = born.mod_revision if born.version > 1 else 0
+        """The revision of a restore, before which the part had other objects; 0 if there was none."""
         self.contents, self._keys, self._value_of = contents, contents.keys, value_of
         self._first_mark = root + MARKS
 

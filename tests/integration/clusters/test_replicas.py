@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -12,6 +13,10 @@ import pytest
 from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import SentRequest
+from gateway.clusters.backups import restore_cluster, take_cluster
+from storage.backups.file import verify
+from storage.etcd import EtcdClient, EtcdSettings
+from tests.conftest import PATIENCE
 from tests.forked import api_server
 from tests.integration.clusters.test_life import MAPS, absent
 from tests.integration.clusters.test_serving import WIDGETS, definition, widget
@@ -93,3 +98,37 @@ def test_controllers_run_in_one_of_them(servers: tuple[ApiServer, ApiServer]) ->
     cluster.delete()
     until(lambda: absent(second, cluster.name))
     made(second).delete()
+
+
+async def test_both_serve_what_a_restore_brings_back(
+    servers: tuple[ApiServer, ApiServer], etcd_endpoint: str, tmp_path: Path
+) -> None:
+    """Also the one that has the control plane in memory, and does not lead."""
+    one = made(servers[0])
+    other = through(servers[1], one)
+    ask(one, "POST", MAPS, {"metadata": {"name": "kept"}})
+    key = await prefix_of(etcd_endpoint, one)
+    async with EtcdClient(EtcdSettings(endpoints=(etcd_endpoint,), timeout=PATIENCE)) as etcd:
+        await take_cluster(etcd, key, one.name, tmp_path / "f")
+        ask(other, "DELETE", f"{MAPS}/kept")
+        ask(other, "POST", MAPS, {"metadata": {"name": "later"}})
+        await restore_cluster(etcd, key, one.name, tmp_path / "f", verify(tmp_path / "f"))
+    for each in (one, other):
+        until(lambda each=each: names(each) == {"kept", "kube-root-ca.crt"})  # type: ignore[misc]
+    ask(other, "POST", MAPS, {"metadata": {"name": "after"}})
+    assert wait_for(one, f"{MAPS}/after", bool)
+    one.delete()
+
+
+def names(cluster: Cluster) -> set[str]:
+    """The names of the ConfigMaps; empty while the control plane is being loaded anew."""
+    found = raw(cluster.server, "GET", f"/clusters/{cluster.name}{MAPS}", token=cluster.token)
+    return {each["metadata"]["name"] for each in found.json["items"]} if found.status == 200 else set()
+
+
+async def prefix_of(endpoint: str, cluster: Cluster) -> str:
+    """The prefix of the keys of the server that has a control plane."""
+    name = f"/apiserver-gateway.dev/controlplanes/{cluster.name}".encode()
+    async with EtcdClient(EtcdSettings(endpoints=(endpoint,), timeout=PATIENCE)) as etcd:
+        found = (await etcd.prefix(b"/replicas-", keys_only=True)).kvs
+    return next(kv.key.removesuffix(name).decode() for kv in found if kv.key.endswith(name))

@@ -11,7 +11,9 @@ import pytest
 
 from gateway.clusters import awake
 from gateway.clusters.awake import Awake
-from gateway.clusters.table import ClusterRow, Table
+from gateway.clusters.row import ClusterRow
+from gateway.clusters.table import Table
+from gateway.release.minors import DEFAULT
 from storage.common import CommonCache, PartCache
 from storage.etcd import KeyValue
 from storage.fence import Fence
@@ -133,6 +135,7 @@ class _Led(Awake):
         self.gateway = cast(Any, SimpleNamespace(stopping=asyncio.Event(), controllers=controllers))
         self.database = cast(Any, SimpleNamespace(cache=self.part))
         self._fence = self._leading = self._resting = None
+        self._minor = self.part.minor = DEFAULT
         self._looked_anew, self.serving = 0, nullcontext
         self._settling = []
         self.serving = nullcontext
@@ -190,13 +193,14 @@ async def test_controllers_look_again_after_a_file_has_changed() -> None:
     await led.running.wait()
     contents.look_anew()
     led.settle()
-    assert not contents.needs_nobody and led._resting is None, "they have looked at the former file"
+    assert not contents.needs_nobody(DEFAULT) and led._resting is None, "they have looked at the former file"
     await led.follow()
     led.lead(_FENCE)
     led.settle()
-    assert contents.needs_nobody
+    assert contents.needs_nobody(DEFAULT)
+    assert not contents.needs_nobody("1.34"), "its controllers are others"
     contents.look_anew()
-    assert not contents.needs_nobody
+    assert not contents.needs_nobody(DEFAULT)
     await led.follow()
 
 
@@ -217,7 +221,7 @@ async def test_a_write_while_controllers_end_begins_new_ones() -> None:
 
 async def test_an_equal_one_needs_controllers_from_its_first_write_on() -> None:
     contents = Contents([])
-    contents.needs_nobody = True
+    contents.settle(DEFAULT)
     led = _Led(contents)
     led.part.written()
     assert led._leading is None, "another process leads"

@@ -9,8 +9,9 @@ from typing import Any, cast
 import pytest
 
 from gateway.clusters import table
+from gateway.clusters.row import ClusterRow
 from gateway.clusters.secrets import ClusterCredentials
-from gateway.clusters.table import ClusterRow, Table
+from gateway.clusters.table import Table
 from gateway.http.status import StatusError
 
 OLD, NEW = ClusterCredentials("old", "key"), ClusterCredentials("new", "key")

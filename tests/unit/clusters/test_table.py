@@ -17,7 +17,7 @@ from gateway.http.status import StatusError
 def row(name: str, since: float | None, credentials: str = "as in the Secret") -> Any:
     awake = SimpleNamespace(rests_since=lambda: since)
     described = SimpleNamespace(name=name)
-    return SimpleNamespace(described=described, awake=awake, credentials=credentials, begun=None)
+    return SimpleNamespace(described=described, awake=awake, credentials=credentials, begun=None, restores=0)
 
 
 class _Rows(Table):
