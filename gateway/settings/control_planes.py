@@ -47,7 +47,6 @@ _OF_ROOT: dict[str, Any] = dict.fromkeys((
 def check_beside(settings: Settings) -> None:
     """Raises InvalidSettings for a flag that does not go with --control-planes."""
     for flag, given in (
-        ("--workers", settings.workers > 1),
         ("--etcd-servers-overrides", settings.etcd_servers_overrides),
         ("--encryption-provider-config", settings.encryption_provider_config),
     ):

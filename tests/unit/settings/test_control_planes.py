@@ -52,7 +52,6 @@ def test_it_has_a_testing_api_if_the_root_has() -> None:
 @pytest.mark.parametrize(
     ("flag", "settings"),
     [
-        ("--workers", Settings(workers=2)),
         ("--etcd-servers-overrides", Settings(etcd_servers_overrides=etcd_overrides("/events#http://etcd:2379"))),
         ("--encryption-provider-config", Settings(encryption_provider_config=Path("e"))),
     ],
