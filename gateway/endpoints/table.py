@@ -46,6 +46,7 @@ class EndpointTable:
     ) -> None:
         """`make_hooks` makes the hooks of resources, `create_own` creates objects for admission plug-ins."""
         self.registry, self.caches, self.services = registry, caches, services
+        self._is_control_plane = bool(services.settings.shown_prefix)
         self._make_hooks, self._create_own = make_hooks, create_own
         self._endpoints: dict[GroupVersionResource, dict[str, Endpoint]] = {}  # the inner dict is by subresource
         self._followed: dict[GroupVersionResource, WeakSet[Endpoint]] = {}  # replaced endpoints whose watches continue
@@ -99,7 +100,7 @@ class EndpointTable:
         old, new = list(old), list(new)
         kept = {each.gvr.group_resource for each in new}
         for group_resource in kept:
-            owners.enter(("resource", *group_resource))
+            owners.enter(("resource", *group_resource), of_others=self._is_control_plane)
 
         def change() -> None:
             ending = [

@@ -120,6 +120,8 @@ class Family(Generic[Child]):
         keys = self._owners_of(values)
         if owners.have_gone(keys):
             return self._made()
+        if owners.are_rest(keys):
+            return self._children.setdefault(self._without_owners(values), self._made())
         if len(self._children) >= MOST_CHILDREN:
             return self._children.setdefault((OVERFLOW,) * len(values), self._made())
         owners.own(keys, self, values)
@@ -131,6 +133,13 @@ class Family(Generic[Child]):
             key: Key = tuple([values[place] for place in places])
             found.append((what, *key) if what else key)
         return found
+
+    def _without_owners(self, values: Labels) -> Labels:
+        """The labels of the child of all owners that have none of their own; versions are chosen as freely as names."""
+        hidden = self.owned_by | {"version"}
+        return tuple(
+            OVERFLOW if name in hidden else value for name, value in zip(self.label_names, values, strict=True)
+        )
 
     def forget(self, *values: str) -> None:
         """Drops a child with its numbers."""

@@ -17,6 +17,7 @@ Key = tuple[str, ...]
 
 Labels = tuple[str, ...]
 
+MOST_OF_OTHERS = 100  # keys that only others than this server have named, such as users of its control planes
 _MOST_LEFT = 10_000  # keys of deleted owners that are remembered; late counts come within seconds
 
 
@@ -46,11 +47,21 @@ class SeriesOwners:
         self._present: dict[Key, int] = {}  # how often each was entered
         self._left: OrderedDict[Key, None] = OrderedDict()
         self._owned: dict[Key, dict[tuple[Owned, Labels], None]] = {}
+        self._of_others, self._rest = set[Key](), set[Key]()
         self._held: dict[Hashable, Collection[Key]] = {}
         self._listeners: list[Callable[[Key], None]] = []
 
-    def enter(self, key: Key) -> None:
-        """Adds an owner. An owner that was entered several times has to leave as often."""
+    def enter(self, key: Key, *, of_others: bool = False) -> None:
+        """Adds an owner. An owner that was entered several times has to leave as often.
+
+        Those `of_others`, whom this server does not trust with its memory, have children of their own up to
+        `MOST_OF_OTHERS` keys; the children of the rest are one.
+        """
+        if not of_others:
+            self._of_others.discard(key)
+            self._rest.discard(key)
+        elif key not in self._present:
+            (self._of_others if len(self._of_others) < MOST_OF_OTHERS else self._rest).add(key)
         self._present[key] = self._present.get(key, 0) + 1
         self._left.pop(key, None)
 
@@ -61,6 +72,8 @@ class SeriesOwners:
             self._present[key] = times - 1
         elif times:
             del self._present[key]
+            self._of_others.discard(key)
+            self._rest.discard(key)
             self._left[key] = None
             if len(self._left) > _MOST_LEFT:
                 self._left.popitem(last=False)
@@ -86,6 +99,10 @@ class SeriesOwners:
     def have_gone(self, keys: Collection[Key]) -> bool:
         """Whether one of these owners was removed."""
         return any(key in self._left for key in keys)
+
+    def are_rest(self, keys: Collection[Key]) -> bool:
+        """Whether one of these owners has no children of its own."""
+        return bool(self._rest) and not self._rest.isdisjoint(keys)
 
     def own(self, keys: Collection[Key], family: Owned, labels: Labels) -> None:
         """Notes that a child belongs to these owners, as far as they are entered."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+import pytest
+
 import gateway
 import storage
 from storage.instruments.families import OVERFLOW, Counters, declared
@@ -92,3 +94,27 @@ def test_each_family_says_whose_its_children_are() -> None:
         and not each.name.startswith(("apiserver_flowcontrol_", "pod_security_"))
     }
     assert bad == {}
+
+
+def test_owners_that_others_name_have_few_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("storage.instruments.owners")  # its package gives the name to the object
+    monkeypatch.setattr(module, "MOST_OF_OTHERS", 1)
+    things = family("group", "resource", "version", "verb")
+    keys = [("thing", "tenant", name) for name in ("first", "second", "third")]
+    for key in keys:
+        owners.enter(key, of_others=True)
+        things.labels(*key[1:], f"v-of-{key[2]}", "get").inc()
+    rest = (OVERFLOW, OVERFLOW, OVERFLOW, "get")
+    found = {labels: child.value for labels, child in things.children()}
+    assert found == {("tenant", "first", "v-of-first", "get"): 1, rest: 2}
+    owners.enter(keys[1])  # the server itself has it too
+    things.labels(*keys[1][1:], "v1", "get").inc()
+    assert ("tenant", "second", "v1", "get") in dict(things.children())
+    owners.leave(keys[1])
+    for key in keys:
+        owners.leave(key)
+    assert [labels for labels, _ in things.children()] == [rest], "a counter never falls"
+    owners.enter(keys[2], of_others=True)
+    things.labels(*keys[2][1:], "v1", "get").inc()
+    assert ("tenant", "third", "v1", "get") in dict(things.children()), "there is room again"
+    owners.leave(keys[2])
