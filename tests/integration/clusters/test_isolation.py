@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, user, wait_for
+from tests.integration.clusters.test_life import MAPS
 from tests.integration.server.client import ask as raw
 from tests.integration.server.client import connect
 
@@ -205,3 +206,57 @@ def test_a_proxy_cannot_lead_to_this_host(server: ApiServer, one: Cluster) -> No
     with pytest.raises(Refused) as refused:
         ask(one, "GET", f"/api/v1/nodes/https:n:{server.port}/proxy/api")
     assert refused.value.status in (400, 403, 503)
+
+
+def names_in(found: Any) -> set[str]:
+    return {each["metadata"]["name"] for each in found.get("items", ())}
+
+
+def test_a_continue_token_of_another_leads_to_own_objects_only(one: Cluster, other: Cluster) -> None:
+    for place, word in ((one, "theirs"), (other, "ours")):
+        for number in range(3):
+            ask(place, "POST", MAPS, {"metadata": {"name": f"{word}-{number}"}})
+    token = ask(one, "GET", f"{MAPS}?limit=1")["metadata"]["continue"]
+    found = raw(one.server, "GET", f"/clusters/{other.name}{MAPS}?limit=10&continue={token}", token=other.token)
+    assert found.status in (200, 400, 410) and not any(name.startswith("theirs") for name in names_in(found.json))
+    at_root = raw(one.server, "GET", f"{MAPS}?limit=10&continue={token}")
+    assert at_root.status in (200, 400, 410) and not {"theirs-0", "theirs-1", "theirs-2"} & names_in(at_root.json)
+
+
+@pytest.mark.parametrize("match", ["Exact", "NotOlderThan"])
+def test_a_resource_version_of_another_shows_own_objects_only(one: Cluster, other: Cluster, match: str) -> None:
+    """Revisions are of the whole etcd: those of another one are valid, and tell nothing."""
+    written = ask(one, "POST", MAPS, {"metadata": {"name": f"versioned-{match.lower()}"}})["metadata"]
+    path = f"{MAPS}?resourceVersion={written['resourceVersion']}&resourceVersionMatch={match}"
+    for place, wanted in ((one, True), (other, False)):
+        assert (written["name"] in names_in(ask(place, "GET", path))) is wanted
+
+
+def test_a_precondition_holds_for_the_own_object(one: Cluster, other: Cluster) -> None:
+    """The uid and the resourceVersion of an equal object elsewhere are a conflict, not a permission."""
+    body = {"metadata": {"name": "equal"}}
+    theirs = ask(one, "POST", MAPS, body)["metadata"]
+    ours = ask(other, "POST", MAPS, body)["metadata"]
+    assert theirs["uid"] != ours["uid"]
+    path = f"/clusters/{other.name}{MAPS}/equal"
+    for given in ({"uid": theirs["uid"]}, {"resourceVersion": theirs["resourceVersion"]}):
+        assert raw(one.server, "DELETE", path, {"preconditions": given}, token=other.token).status == 409
+    replaced = raw(one.server, "PUT", path, {**body, "metadata": theirs}, token=other.token)
+    assert replaced.status == 409
+    assert ask(one, "GET", f"{MAPS}/equal")["metadata"]["resourceVersion"] == theirs["resourceVersion"]
+
+
+def test_managers_of_fields_are_of_their_own_control_plane(one: Cluster, other: Cluster) -> None:
+    """What a manager of the same name applied in one makes no conflict in another, and forces nothing."""
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    path = f"{MAPS}/applied?fieldManager=tool"
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}, "data": {"k": "one"}}
+    for place, value in ((one, "one"), (other, "other")):
+        applied = body | {"data": {"k": value}}
+        found = raw(one.server, "PATCH", f"/clusters/{place.name}{path}", applied, token=place.token, headers=headers)
+        assert found.status == 201, found.json
+    smaller = {key: value for key, value in body.items() if key != "data"}
+    emptied = raw(one.server, "PATCH", f"/clusters/{one.name}{path}", smaller, token=one.token, headers=headers)
+    assert emptied.status == 200
+    assert "data" not in ask(one, "GET", f"{MAPS}/applied")
+    assert ask(other, "GET", f"{MAPS}/applied")["data"] == {"k": "other"}
