@@ -120,7 +120,7 @@ class Record:
         self._patch: Callable[[], Any] | None = None
         self._answer: EncodedObject | None = None
         self._status: JsonObject | None = None
-        self._panic = self._over = False
+        self._panic = self._over = self._begun = False
         self.times = times
         self._long = request.info.verb == "watch" or is_long_running(request.info)
 
@@ -211,9 +211,15 @@ class Record:
         if self._rule.level is AuditLevel.REQUEST_RESPONSE and not self._panic:
             self._answer = self._bounded(dumps(found), JSON, own=True)
 
+    def cut_off(self) -> None:
+        """Records that the connection ended before the request's body was complete: a failure, as in kube-apiserver."""
+        if self._status is None:
+            self.failed(StatusError(500, "", "unexpected EOF"))
+
     async def passes(self, message: MutableMapping[str, Any]) -> None:
         """Called before each message of the answer is sent: its head, a part of its body, or its end."""
         if message["type"] == "http.response.start":
+            self._begun = True
             self._status = {**(self._status or {"metadata": {}}), "code": message["status"]}
             if self._long or self._user is None:
                 await self._emit(AuditStage.RESPONSE_STARTED)
@@ -229,8 +235,8 @@ class Record:
             return
         if self._status is None:
             self._status = {"metadata": {}, "status": "Success", "message": "Connection closed early", "code": 200}
-            if self._long:
-                await self._emit(AuditStage.RESPONSE_STARTED)
+        if self._long and not self._begun:
+            await self._emit(AuditStage.RESPONSE_STARTED)
         await self._take_objects()
         if self._panic:
             await self._emit(AuditStage.PANIC)

@@ -115,6 +115,8 @@ class Handler:
         except ClientDisconnected:
             if context.measures is not None:
                 measures.aborted(context.measures)
+            if context.record is not None:
+                context.record.cut_off()
         except asyncio.CancelledError:
             if not _given_up():
                 raise

@@ -13,6 +13,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from tests.hostile.probe import held_at_most
 from tests.hostile.test_bodies import JSON, JSON_PATCH, MAPS, PATIENCE, YAML
+from tests.hostile.wire import Wire
 from tests.integration.server.client import connect
 from tests.logged import documents
 from tests.until import until
@@ -89,3 +90,30 @@ def test_no_event_is_lost(server: ApiServer, log: Path, name: str) -> None:
         return {event["auditID"] for event in documents(log)}
 
     until(lambda: wanted <= recorded())
+
+
+CUT = {
+    "cut": ("Content-Length: 100", "{"),
+    "cut in a chunk": ("Transfer-Encoding: chunked", "5\r\n{}"),
+    "no chunk": ("Transfer-Encoding: chunked", "ZZ\r\n"),
+}
+
+
+@pytest.mark.parametrize("framing", CUT)
+@pytest.mark.parametrize(("method", "path"), [("POST", MAPS), ("PUT", ONE), ("PATCH", ONE), ("DELETE", MAPS)])
+def test_a_body_that_is_cut_is_recorded_as_a_failure(
+    server: ApiServer, log: Path, method: str, path: str, framing: str
+) -> None:
+    identity, (header, body) = f"{method} {framing}", CUT[framing]
+    media_type = MERGE if method == "PATCH" else JSON
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}\r\nAudit-ID: {identity}\r\n"
+    with Wire(server) as wire:
+        wire.send(f"{head}Content-Type: {media_type}\r\n{header}\r\n\r\n{body}".encode())
+
+    def recorded() -> list[object]:
+        events = map(json.loads, log.read_text(encoding="utf-8").splitlines())
+        return [each["responseStatus"] for each in events if each["auditID"] == identity]
+
+    failed = {"metadata": {}, "status": "Failure", "message": "unexpected EOF", "code": 500}
+    until(recorded)
+    assert recorded() == [failed]
