@@ -11,7 +11,7 @@ BUSY = 0.005  # seconds of CPU time in one round of the loop
 async def give_way() -> None:
     """Waits for one round of the event loop. If that round was busy, sleeps for the same time again.
 
-    So the busier the loop is with requests, the smaller is the controllers' share of it, down to about a half. Only
+    So controllers get less of a busy loop: down to about a half of its time. Only
     this thread's CPU time counts: a pause would not help against the load of other processes.
     """
     before = time.thread_time()

@@ -1,7 +1,7 @@
 """Guards background work on objects: an error with one object is logged and counted, and the work goes on.
 
-Code that follows objects guards the work on each of them. So an invalid object, which somebody wrote into etcd, is
-skipped or keeps its last state, and all other objects are still followed.
+Code that follows objects guards the work on each object. So an invalid object in etcd is skipped, or its last valid
+state stays in force, and all other objects are still followed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FAILURES = counter(
     "Failures of background work, which then restarted or skipped an object, by name.",
     "name",
 )
-_REPORTED = 64  # bytes that remembering a report takes, about
+_REPORTED = 64  # approximate bytes of a remembered report
 
 
 class guarded:

@@ -76,7 +76,7 @@ def signing_key(settings: Settings) -> SigningKey:
 
 
 def verification_keys(settings: Settings) -> list[VerificationKey]:
-    """The keys of --service-account-key-file; without the flag, that of the signing key. Raises OSError, ValueError."""
+    """The keys of --service-account-key-file; without the flag, the signing key's. Raises OSError, ValueError."""
     files: Sequence[Path] = settings.service_account_key_file
     if not files:
         return [signing_key(settings).public]
@@ -87,7 +87,7 @@ def verification_keys(settings: Settings) -> list[VerificationKey]:
 def _signing_key(path: Path, may_make: bool) -> SigningKey:
     if may_make and not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        create_file(path, new_key())  # when another process makes one at the same time, the first stays
+        create_file(path, new_key())  # if another process makes a key at the same time, the first file stays
     return _of_pem(path.read_bytes(), path)
 
 

@@ -61,7 +61,7 @@ def selects_node(info: RequestInfo, field: str, node: str) -> bool:
 
 
 def field_text(requirements: Iterable[JsonObject]) -> str:
-    """A field selector of a review's field requirements; those that no field selector can express are left out."""
+    """The field selector for a review's field requirements; it leaves out requirements that it cannot express."""
     terms = []
     for each in requirements:
         values, operator = list(each.get("values") or ()), each.get("operator")
@@ -72,7 +72,7 @@ def field_text(requirements: Iterable[JsonObject]) -> str:
 
 
 def label_text(requirements: Iterable[JsonObject]) -> str:
-    """A label selector of a review's label requirements; invalid ones are left out."""
+    """The label selector for a review's label requirements; it leaves out invalid ones."""
     terms = []
     for each in requirements:
         key, values = each.get("key", ""), ",".join(each.get("values") or ())

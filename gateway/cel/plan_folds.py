@@ -149,7 +149,7 @@ def _items(values: Values, slots: list[int]) -> Items:
 def _quantified(
     planner: Planner, predicate: Node, values: Values, slots: list[int], decisive: bool, turn: int
 ) -> Evaluate:
-    """`all` and `exists`: stops at the first element that decides. Raises the first error only if no element does."""
+    """`all` and `exists`: stops at the first element that decides. If none decides, raises the first error."""
     test, cost = planner.measured(predicate)
     cost, look, undecided = cost + turn, turn - _READ, not decisive
     first, second = slots[0], slots[1] if len(slots) > 1 else 0

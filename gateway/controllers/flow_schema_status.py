@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 class FlowSchemaStatus:
-    """Runs in every process, as in every kube-apiserver. A condition that is right already is not written again."""
+    """Runs in every process, as in every kube-apiserver. A correct condition is not written again."""
 
     def __init__(self, endpoints: EndpointTable) -> None:
         self._actor = Actor(endpoints, ITSELF)

@@ -15,11 +15,11 @@ ANNOUNCEMENT_TIMEOUT = 1.0  # seconds
 
 
 class Announced:
-    """The CRDs that are Established but not served yet. `is_told`: whether all changes of CRDs have arrived here."""
+    """The CRDs that are Established but not served yet. `is_told` returns whether all changes of CRDs have arrived."""
 
     def __init__(self, is_told: Callable[[], bool]) -> None:
         self._is_told = is_told
-        self._waiting: dict[str, int] = {}  # by name: the number of its last arrival
+        self._waiting: dict[str, int] = {}  # by name: the number of the CRD's last change
         self._arrivals = 0
         self._none = asyncio.Event()
 
@@ -27,7 +27,7 @@ class Announced:
         return bool(self._waiting) or not self._is_told()
 
     def heard(self, name: str, definition: JsonObject | None) -> None:
-        """A CRD has changed, or was deleted (None)."""
+        """Notes that a CRD has changed, or was deleted (`definition` is None)."""
         from gateway.customresources.definition import serves  # a server without CRDs does not need the module
 
         if definition is not None and serves(definition):
@@ -38,11 +38,11 @@ class Announced:
         self.wake()
 
     def of(self, name: str) -> int:
-        """The number of the announcement that is not served yet; 0 if there is none of this name."""
+        """The number of the last change of a CRD that is announced; 0 if the CRD is not announced."""
         return self._waiting.get(name, 0)
 
     def served(self, name: str, arrival: int) -> None:
-        """The CRD is served as it was when `of` returned `arrival`, or can't be. A later change stays announced."""
+        """Ends the announcement of a CRD that is served or cannot be. `arrival` is from `of`: later changes stay."""
         if arrival and self._waiting.get(name) == arrival:
             del self._waiting[name]
             self.wake()

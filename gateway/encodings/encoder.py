@@ -22,8 +22,8 @@ from storage.entry import ChangeType, Entry
 class EndpointFacts:
     """The facts about an endpoint that encoders need, in the API version that it serves.
 
-    The entries given to an encoder have that version. `empty` returns the JSON of an object after its metadata if no
-    field is set, with the closing brace.
+    The entries given to an encoder have that version. `empty` returns the JSON that follows the
+    metadata of an object without other fields, with the closing brace.
     """
 
     kind: str
@@ -77,15 +77,15 @@ class Encoder(Protocol):
 
     @property
     def apart(self) -> AsJson | None:
-        """The JSON for rendering in another process; None for encoders that never need one."""
+        """The JSON for rendering in another process; None for encoders that never need another process."""
 
     @property
     def fresh(self) -> Fresh | None:
-        """Encodes big objects in a thread; None for encoders that need none."""
+        """Encodes big objects in a thread; None for encoders that need no thread."""
 
     @property
     def lasting(self) -> Lasting | None:
-        """Encodes what contains ages, as a table does, and becomes outdated; None for encoders without ages."""
+        """Encodes items with ages, which become outdated, for tables; None for encoders without ages."""
 
     def document(self, value: bytes) -> bytes:
         """Encodes an object of the endpoint's kind and version, given as JSON."""
@@ -109,4 +109,4 @@ class Encoder(Protocol):
         """An ERROR event with a Status, which is given as JSON."""
 
     def opening(self, chunk: bytes) -> bytes:
-        """Turns the first events of a stream into its opening: a table has its columns only there."""
+        """Makes the beginning of a stream from its first events: only there, a table has its columns."""

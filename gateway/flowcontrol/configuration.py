@@ -35,7 +35,7 @@ class Schema:
     uid: str
     precedence: int
     level: str
-    by: str  # what tells its flows apart: "", "ByUser" or "ByNamespace"
+    by: str  # the method by which requests are divided into flows: "", "ByUser" or "ByNamespace"
     matches: Matches = field(compare=False)
 
     def distinguisher(self, user: User, info: RequestInfo) -> str:
@@ -62,7 +62,7 @@ class FlowConfiguration:
     """Finds each request's flow. `schemas` and `stored_levels` follow the objects of the cluster by name."""
 
     def __init__(self, seats: int) -> None:
-        """`seats` are all that the server has."""
+        """`seats` is the number of all seats of the server."""
         self.seats = seats
         self.levels: dict[str, PriorityLevel] = {}
         self.schemas: ByName[Schema] = ByName(

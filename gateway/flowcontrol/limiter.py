@@ -15,7 +15,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.http.user import MASTERS_GROUP
 
 PERIOD = 10.0  # seconds between two rounds of lending
-QUEUE_TIMEOUT = 15.0  # seconds that a request without a deadline waits, a quarter of what a request may take
+QUEUE_TIMEOUT = 15.0  # seconds that a request without a deadline waits: a quarter of --request-timeout's default
 MAX_QUEUE_TIMEOUT = 60.0
 _LONG_RUNNING_VERBS = frozenset({"proxy"})
 _LONG_RUNNING_SUBRESOURCES = frozenset({"attach", "exec", "proxy", "log", "portforward"})
@@ -30,7 +30,7 @@ class Held(Protocol):
 
 
 class Entering(Protocol):
-    """A request that comes in: with its timeout in seconds (None without one), and what it gives back at its end."""
+    """A request that comes in: its timeout in seconds or None, and the seats that it gives back at its end."""
 
     request: Request
     timeout: float | None
@@ -41,7 +41,7 @@ class Limiter(Protocol):
     """Decides when requests may run. The server's own writes do not go through it."""
 
     def enter(self, context: Entering) -> Awaitable[None] | None:
-        """Lets a request in, whose user and info are known: at once, or after the returned awaitable.
+        """Lets a request in at once, or after the returned awaitable. The request's user and info are known.
 
         Sets the context's `seats` if there are any to give back. This, or the awaitable, raises Refused.
         """
@@ -82,7 +82,7 @@ class FlowControl:
         return None
 
     async def run(self) -> None:
-        """Has levels lend seats that they do not need, every `PERIOD` seconds, until cancelled."""
+        """Lends seats that levels do not need to other levels, every `PERIOD` seconds, until cancelled."""
         while True:
             await asyncio.sleep(PERIOD)
             self.lend()
@@ -126,7 +126,7 @@ class _Place:
 class InFlight:
     """Limits the numbers of reads and of writes at the same time (0 is no limit), but refuses none of system:masters.
 
-    It is what --enable-priority-and-fairness=false leaves. `altogether` limits all of them together, system:masters
+    It is used with --enable-priority-and-fairness=false. `altogether` limits all of them together, system:masters
     too; 0 is no limit.
     """
 
@@ -153,7 +153,7 @@ class InFlight:
 
 
 def is_long_running(info: RequestInfo) -> bool:
-    """Whether a request lasts for as long as its client likes. Watches do not count: they begin with work."""
+    """Whether the client decides how long a request lasts. Watches do not count, because their start is work."""
     if not info.is_resource:
         return info.path.startswith(_PROFILES)
     if info.verb in _LONG_RUNNING_VERBS:

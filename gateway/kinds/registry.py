@@ -28,10 +28,10 @@ class Registry:
     _of_version: dict[tuple[str, str], tuple[Resource, ...]] = field(default_factory=dict)
     _of_kind: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
     _of_prefix: dict[str, int] = field(default_factory=dict)  # how many of `resources` have a storage prefix
-    _builtin: frozenset[str] | None = None  # once it is asked for, until resources are added
+    _builtin: frozenset[str] | None = None  # computed at the first use, until resources are added
 
     def copy(self, release: Release | None = None) -> Registry:
-        """A copy that changes on its own. `release` replaces the release, as for other values of feature gates."""
+        """An independent copy, with another `release` if one is given (other values of feature gates)."""
         groups = {group: list(versions) for group, versions in self.groups.items()}
         tables = self._of_version.copy(), self._of_kind.copy(), self._of_prefix.copy()
         return Registry(
@@ -103,7 +103,7 @@ class Registry:
 
     def switch_off(self, resources: frozenset[tuple[str, str, str]]) -> None:
         """Stops serving resources (group, version, plural) to clients: requests for them get 404, and discovery and
-        OpenAPI leave them out. Those that are switched off already stay so.
+        OpenAPI leave them out. Resources that are switched off already stay switched off.
         """
         resources, self.unserved = resources - self.unserved, self.unserved | resources
         for group, version in {each[:2] for each in resources}:

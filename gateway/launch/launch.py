@@ -117,7 +117,7 @@ def _pass_over(*_: object) -> None:
 def guard_of(patience: float, control: int | None, throw_away: str | None) -> StopGuard:
     """A StopGuard that kills this process `patience` seconds after a signal to stop.
 
-    It also removes the directory `throw_away` when this process has ended and the starter has closed its end of
+    It also removes the directory `throw_away` after this process has ended and the starter has closed its end of
     `control`.
     """
 
@@ -135,7 +135,7 @@ def _is_alone(control: int) -> bool:
     with socket.socket(fileno=os.dup(control)) as ours:
         ours.setblocking(True)
         with suppress(OSError):
-            ours.shutdown(socket.SHUT_WR)  # a starter that still reads gets an end of file
+            ours.shutdown(socket.SHUT_WR)  # the starter, if it still reads, gets an end of file
         try:
             return not ours.recv(1, socket.MSG_PEEK)
         except ConnectionResetError:  # the starter closed its end before it had read all that we sent
@@ -273,8 +273,8 @@ def _result(begun: Future[Made] | ForkedCall[Made], what: str, place: Path | Non
 
 
 def _announcement(settings: Settings, ca: bytes, control: int | None, ending: EndReason) -> Callable[[], None]:
-    """A function to call once requests are answered. It writes the kubeconfig, logs "ready", and notifies the service
-    manager and the process at the other end of `control`.
+    """Returns a function to call when requests are answered. It writes the kubeconfig, logs "ready", and notifies the
+    service manager and the process at the other end of `control`.
     """
     from gateway.launch.ports import loopback
 

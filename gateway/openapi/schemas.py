@@ -126,7 +126,7 @@ def _schema(catalog: Catalog, name: str) -> tuple[JsonObject, tuple[str, ...]]:
 
 
 def _described(schema: JsonObject, text: str) -> JsonObject:
-    """A field's schema with its description, or if there is none, with the description of its type."""
+    """A field's schema with the field's description, or else with the description of its type."""
     if not text and "allOf" in schema:
         text = description_of(schema["allOf"][0]["$ref"].removeprefix(REFERENCE)).text
     return {"description": text, **schema} if text else schema

@@ -21,13 +21,13 @@ from gateway.webhooks.refusals import REASONS, words_of
 _TEXT = b"text/plain"
 _HEADERS: tuple[Header, ...] = ((b"user-agent", b"Go-http-client/1.1"),)
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MOST_SAID = 50_000  # bytes that are read of an error answer
+_MOST_SAID = 50_000  # bytes of a kubelet's error answer that are read
 
 
 async def log(endpoint: Endpoint, request: Request) -> Response:
     """The log of a container; 204 for a pod that is not scheduled.
 
-    Raises StatusError 400, 404, 406, 422, 500, and others by the kubelet's error answers.
+    Raises StatusError 400, 404, 406, 422, 500, or with the status of the kubelet's error answer.
     """
     _check_accepted(request.headers.get(b"accept", b"").decode("latin-1"), endpoint.services.media.types)
     options = log_options(request.info.name, request.query)

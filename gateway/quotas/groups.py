@@ -1,17 +1,17 @@
 """Charges the writes of a namespace in groups: one transaction for the quotas, then all objects at once.
 
 A single write is charged in its own transaction, so that object and quota have the same mod revision. Writes that
-arrive meanwhile make a group. One transaction raises the quotas by what fits. Then each object is put in a transaction
-that compares the values of the quotas with those of the charge, and writes them again unchanged. So object and quota
-have the same mod revision here too, which tells that the object is counted. If another write has undone the charge
-meanwhile, as a recount does, the comparison fails and the object is charged again. Charges for objects that were not
-put are given back by the next transaction. The value that a group writes ends in white space of its own, so that no
+arrive meanwhile make a group. One transaction charges all writes of the group that fit. Then each object is put in a
+transaction that compares the values of the quotas with those of the charge, and writes them again unchanged. So object and quota
+have the same mod revision here too: it shows that the object is counted. If another write has undone the charge
+meanwhile, as a recount does, the comparison fails and the object is charged again. The next transaction gives back the
+charges for objects that were not put. The value that a group writes ends in white space of its own, so that no
 other write leaves an equal value.
 
 A transaction of etcd has at most 128 operations. A write that changes more quotas than `AT_ONCE` is charged like a
 group, in several transactions, and its object's transaction compares the first `AT_ONCE` of them.
 
-Objects in another etcd than the quotas are always charged like this, and put without a comparison. If a recount undoes
+Objects in another etcd than the quotas are always charged as a group, and put without a comparison. If a recount undoes
 the charge before the object is put, only the next recount corrects that (controllers/resource_quotas.py).
 """
 
@@ -58,16 +58,16 @@ class _Member:
     alone: bool
     go: asyncio.Future[Sequence[Swap]]
     ended: asyncio.Future[Ended]
-    probe: bool = False  # whether it only asks if there is room
+    probe: bool = False  # whether the write is only checked, and charges nothing
     charges: dict[bytes, Amounts] = field(default_factory=dict)  # by the quota's key
 
 
 @dataclass(frozen=True, slots=True)
 class _Owed:
-    """What is to be given back to a quota, of the charge at this mod revision."""
+    """The part of a quota's charge, made at this mod revision, that has to be given back."""
 
     revision: int
-    value: bytes  # as the charge left the quota
+    value: bytes  # the quota after the charge
     amounts: Amounts
 
 
@@ -82,7 +82,7 @@ class WriteQueue:
 
     @property
     def busy(self) -> bool:
-        """Whether writes are under way. Those that fail give their charges back."""
+        """Whether writes are under way, or charges of failed writes have to be given back."""
         return self._task is not None
 
     async def room(self, charged: Charged) -> None:
@@ -119,7 +119,7 @@ class WriteQueue:
                 member.ended.set_result(ended)
 
     def _join(self, charged: Charged, attempts: int, *, probe: bool = False) -> _Member:
-        """Joins the line: at its end, or at its head after a charge that was lost."""
+        """Adds a write at the end of the line, or at its head if the write's charge was lost."""
         loop = asyncio.get_running_loop()
         member = _Member(charged, attempts >= TOGETHER, loop.create_future(), loop.create_future(), probe)
         if attempts:
@@ -146,12 +146,12 @@ class WriteQueue:
             await self._together(members)
 
     def _fail(self, members: list[_Member], error: Exception) -> None:
-        """Gives the error to the members of a group that still wait. The members behind them are charged next."""
-        self._owed = {}  # it may have been given back or not: a recount corrects that
+        """Fails the waiting members of a group with the error. The members behind them are charged next."""
+        self._owed = {}  # the charge may or may not be given back: a recount corrects it
         waiting = [member for member in members if not member.go.done()]
         for member in waiting:
             member.go.set_exception(error)
-        if not waiting and not isinstance(error, StorageError):  # an unreachable etcd is logged elsewhere
+        if not waiting and not isinstance(error, StorageError):  # other code logs that etcd cannot be reached
             logger.error(
                 "the quota usage of failed writes was not reduced; the next recount corrects it", exc_info=error
             )
@@ -222,7 +222,7 @@ class WriteQueue:
             return charged, guards
 
     async def _swapped_all(self, changes: Sequence[tuple[Quota, Amounts]], mark: bytes) -> dict[bytes, Swap]:
-        """Writes quotas with another usage, `AT_ONCE` in a transaction, until one of them has changed. Returns the
+        """Writes quotas with a new usage, `AT_ONCE` in a transaction; stops at a quota that has changed. Returns the
         guards of the written ones by key: swaps that write them again if they are unchanged.
         """
         guards: dict[bytes, Swap] = {}
@@ -238,7 +238,7 @@ class WriteQueue:
     def _owe_back(
         self, guards: Mapping[bytes, Swap], lower: Mapping[bytes, Quota], quotas: Mapping[bytes, Quota]
     ) -> None:
-        """Notes that the quotas of `guards` were charged, from `lower` to `quotas` for writes not made yet."""
+        """Notes the charge of the quotas of `guards`, from `lower` to `quotas`, for writes that are not made yet."""
         for key, guard in guards.items():
             before = lower[key].used
             grown = {name: amount - before.get(name, ZERO) for name, amount in quotas[key].used.items()}
@@ -258,9 +258,9 @@ class WriteQueue:
     async def _fitting(
         self, members: Sequence[_Member], quotas: dict[bytes, Quota]
     ) -> tuple[list[_Member], list[_Member]]:
-        """The members that fit, which are charged to `quotas` in place, and those that do not fit beside them.
+        """Charges the members that fit to `quotas`, in place. Returns them, and those that do not fit beside them.
 
-        A member that does not fit at all is refused. Other tasks run between two members if there are many quotas.
+        A member that does not fit alone is refused. Other tasks run between two members if there are many quotas.
         """
         charged: list[_Member] = []
         later: list[_Member] = []
@@ -293,7 +293,7 @@ class WriteQueue:
                 quotas[quota.key] = quota.using(used)
 
     async def _give_back(self, quotas: dict[bytes, Quota]) -> set[bytes]:
-        """Subtracts what is owed and still charged from `quotas`, in place. Returns the keys of the changed quotas."""
+        """Subtracts owed parts that are still charged from `quotas`, in place. Returns the keys of the changed quotas."""
         changed: set[bytes] = set()
         for key, owed in self._owed.items():
             quota = quotas.get(key)

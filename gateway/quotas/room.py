@@ -1,7 +1,7 @@
-"""Limits of the number and the bytes of all objects of a control plane. A create or update that passes one is refused.
+"""Limits of the number and the bytes of all objects of a control plane. A create or update beyond a limit is refused.
 
-What frees room is never refused: deletions, their marks, and updates that make an object smaller. Controllers are not
-limited, since they write for objects that are counted.
+Deletions, marks of deletion, and updates that make an object smaller are never refused. Controllers are not limited,
+because they write for objects that are counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from storage.usage import Usage
 
 @dataclass(slots=True)
 class Room:
-    """The limits, which may be changed at any time; 0 is none. `usage` is made by the first limit."""
+    """The limits, which may be changed at any time; 0 is no limit. The first limit makes `usage`."""
 
     begin: Callable[[], Usage]
     objects: int = 0
@@ -24,13 +24,13 @@ class Room:
     usage: Usage | None = None
 
     def limit(self, objects: int, size: int) -> None:
-        """Sets the limits; those of before hold no more."""
+        """Replaces the limits."""
         self.objects, self.bytes = objects, size
         if (objects or size) and self.usage is None:
             self.usage = self.begin()
 
     def refusal(self, objects: int, growth: int) -> str:
-        """Why there is no room for a write; "" if there is."""
+        """The reason that a write has no room; "" if it has room."""
         used = self.usage
         if used is None or growth <= 0:
             return ""

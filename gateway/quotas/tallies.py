@@ -1,6 +1,6 @@
 """Sums of what objects use, for quotas: computed once, and updated with each change.
 
-Tallies are told of each change in the turn of the event loop in which the watch cache applies it. They update their
+Tallies get each change in the turn of the event loop in which the watch cache applies it. They update their
 sums later, in time slices, but always before a sum is read. So a sum is exactly that of the cache's revision.
 """
 
@@ -75,7 +75,7 @@ class Tally:
         return min(self._due.values(), default=None)
 
     async def settle(self, classes: Classes, now: float) -> None:
-        """Updates the sum by all changes, also by those that come meanwhile. Gives other tasks turns.
+        """Updates the sum by all changes, also by changes during this call. Other tasks run between time slices.
 
         `now` is in seconds since 1970.
         """
@@ -141,10 +141,10 @@ class Tally:
 
 
 class Tallies:
-    """All tallies, by the watch cache of their resource, which tells them of changes."""
+    """All tallies, by the watch cache of their resource, which sends them its changes."""
 
     def __init__(self, changed: Callable[[Change], None]) -> None:
-        """`changed`, a method, is told of each change to an object that is counted. Its object may have the tallies."""
+        """`changed` is a bound method, which gets each change to a counted object. It is held by a weak reference."""
         self._changed = WeakMethod(changed)
         self._by_cache: dict[ResourceCache, dict[tuple[str, tuple[ScopeSelector, ...]], Tally]] = {}
         self._ends: dict[ResourceCache, Callable[[], None]] = {}
@@ -152,7 +152,7 @@ class Tallies:
     def of(
         self, cache: ResourceCache, namespace: str, evaluator: Evaluator, selectors: tuple[ScopeSelector, ...]
     ) -> Tally:
-        """The tally of a resource's objects in a namespace, in some scopes."""
+        """The tally of a resource's objects in a namespace that the selectors select; made if there is none."""
         found = self._by_cache.get(cache)
         if found is None:
             found = self._by_cache[cache] = {}
@@ -163,7 +163,7 @@ class Tallies:
         return tally
 
     def keep(self, wanted: set[Tally]) -> None:
-        """Drops all other tallies, and those whose cache is closed."""
+        """Keeps the `wanted` tallies whose cache is open, and drops all others."""
         for cache in list(self._by_cache):
             kept = {place: tally for place, tally in self._by_cache[cache].items() if tally in wanted}
             if kept and not cache.closed:
@@ -173,7 +173,7 @@ class Tallies:
                 self._ends.pop(cache)()
 
     def start_over(self) -> None:
-        """Begins a full count of everything."""
+        """Begins a full count for all tallies."""
         for tallies in self._by_cache.values():
             for tally in tallies.values():
                 tally.start_over()
@@ -191,7 +191,7 @@ class Tallies:
 
 
 def _listen(cache: ResourceCache, told: ReferenceType[Tallies]) -> Callable[[], None]:
-    """Tells tallies of a cache's changes, by a weak reference. Returns the function that ends it."""
+    """Sends a cache's changes to the tallies, until they are freed. Returns the function that ends this."""
 
     def tell(change: Change | None) -> None:
         tallies = told()

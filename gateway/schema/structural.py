@@ -17,7 +17,7 @@ from gateway.jsontypes import Whole
 from gateway.schema.errors import Marks, Mismatch
 from gateway.schema.types import Type, TypeKind
 
-Reader = Callable[[Any, Marks], Any]  # a value, marks left where a member was unknown -> the value without it
+Reader = Callable[[Any, Marks], Any]  # (a value, marks where members were unknown) -> the value without these members
 
 
 def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
@@ -35,7 +35,7 @@ def reader(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
 
 
 def item_of(list_type: Type) -> Type:
-    """The type of a list's items. A list that preserves unknown fields passes this on to its items, and no further."""
+    """The type of a list's items. If a list preserves unknown fields, its items do, but not their parts."""
     elem = list_type.element()
     if list_type.structural and list_type.preserves and elem.structural and not elem.preserves:
         return replace(elem, preserves=True)
@@ -43,7 +43,7 @@ def item_of(list_type: Type) -> Type:
 
 
 def as_go_numbers(value: Any, marks: Marks) -> Any:
-    """JSON for which there is no schema, with numbers as Go writes them. Raises Mismatch for one beyond float64."""
+    """JSON without a schema, with numbers as Go writes them. Raises Mismatch for a number beyond float64."""
     if type(value) is float:
         if not isfinite(value):  # JSON has no such number: it would be written as null
             raise Mismatch
@@ -83,7 +83,7 @@ def _whole(value: float) -> int:
 
 
 def _bare(value: Any, marks: Marks) -> Any:
-    """A value for which the schema has no members. Members of objects in it, also within lists, are unknown fields."""
+    """Prunes a value without members in the schema: all members of its objects, also within lists, are unknown."""
     if type(value) is str or type(value) is bool:
         return value
     if isinstance(value, dict):

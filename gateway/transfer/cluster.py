@@ -62,7 +62,7 @@ class RemoteCluster:
         self._client.close()
 
     async def _object(self, answer: Reply) -> JsonObject:
-        """The object of an answer; {} for an error in other words."""
+        """The object of an answer; {} for an error whose body is no JSON object."""
         try:
             found = await parsed_soon(read_trusted, answer.body)
             said = "it is another value"

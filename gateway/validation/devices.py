@@ -38,7 +38,7 @@ RequestNames = dict[str, frozenset[str]]
 
 
 def validate_list(items: list[Any], most: int, path: str, rule: Rule) -> list[FieldError]:
-    """The errors of `rule` for each item. For a list of more than `most` items, only that error; -1 is no limit."""
+    """The errors of `rule` for each item. Of a list with more than `most` items, only the length; -1 is no limit."""
     if 0 <= most < len(items):
         return [too_many(path, len(items), most)]
     return [error for i, item in enumerate(items) for error in rule(item, f"{path}[{i}]")]
@@ -185,7 +185,7 @@ def validate_configuration(config: JsonObject, path: str, *, stored: bool = Fals
 
 
 def validate_raw(value: Any, path: str, *, stored: bool = False) -> list[FieldError]:
-    """The value must be a JSON object, with any members; of at most MAX_PARAMETERS bytes unless it is `stored`."""
+    """The value must be a JSON object of at most MAX_PARAMETERS bytes; a `stored` one may be larger."""
     if value is None:
         return [required(path)]
     if not stored and len(dumps(value)) > MAX_PARAMETERS:
@@ -270,7 +270,7 @@ def validate_taint(taint: JsonObject, path: str) -> list[FieldError]:
 
 
 def validate_skipped(holder: JsonObject, path: str) -> list[FieldError]:
-    """Who skips the preparation of a device on its node has to skip the opposite, too."""
+    """A device whose preparation on the node is skipped must skip its unpreparation, too."""
     skipped = holder.get("skipNodeOperations") or []
     if "NodePrepareResources" not in skipped or not {"NodeUnprepareResources", "*"}.isdisjoint(skipped):
         return []

@@ -9,7 +9,7 @@ from gateway.pem import blocks
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
-    """Why a TLS server could not use a certificate and a key, both in PEM; "" if it could."""
+    """The reason that a TLS server cannot use a certificate and a key, both in PEM; "" if it can."""
     found = list(blocks(certificate))
     chain = [block.content for block in found if block.kind == "CERTIFICATE"]
     if not chain:

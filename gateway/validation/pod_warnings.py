@@ -64,7 +64,7 @@ def name_warning(name: str, use: str) -> list[str]:
 
 
 def template_warnings(template: JsonObject, path: str) -> Iterator[str]:
-    """Yields the warnings about a pod template at `path`. Each is made when it is asked for: callers may stop early."""
+    """Yields the warnings about a pod template at `path`. Makes each when the caller asks for it."""
     return _warnings(template.get("spec") or {}, template.get("metadata") or {}, f"{path}.", template=True)
 
 

@@ -15,7 +15,7 @@ from storage.errors import AwaitedObject, CorruptObject
 async def list_(endpoint: Endpoint, request: Request) -> Response:
     """Answers with the list of the objects that the options select. Raises StatusError 400, 410, 422 and 504.
 
-    It is 500 if one of them is unreadable.
+    Raises StatusError 500 if one of these objects is unreadable.
     """
     options = list_options(request, endpoint.selectable, watch=False)
     prefix = endpoint.collection(request.info.namespace)
@@ -25,6 +25,6 @@ async def list_(endpoint: Endpoint, request: Request) -> Response:
     try:
         return await answer_page(endpoint, request, page, prefix, options)
     except AwaitedObject:
-        raise  # the caller waits for it
+        raise  # the caller waits until the object can be decrypted
     except CorruptObject as error:
         raise list_error(endpoint, page.entries, error) from None

@@ -16,8 +16,8 @@ from storage.backups.marker import check_restored
 from storage.errors import Compacted, LeaseNotFound, StorageError
 from storage.etcd import EtcdClient, KeyValue, prefix_end
 
-PAGE_BYTES: Final = 8 << 20  # of a page, about
-FIRST_PAGE, LARGEST_PAGE = 100, 2000  # keys
+PAGE_BYTES: Final = 8 << 20  # the approximate size of a page
+FIRST_PAGE, LARGEST_PAGE = 100, 2000  # numbers of keys
 TIMEOUT: Final = 60.0  # seconds for a page
 OWN_LIFE: Final = b"masterleases/"  # keys of running servers: they are not restored
 

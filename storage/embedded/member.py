@@ -108,7 +108,7 @@ class EmbeddedEtcd:
         self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Makes etcd hang: connections stay open, requests get no answer. On Linux, returns when all threads stand."""
+        """Makes etcd hang: connections stay open without answers. On Linux, returns when all threads stand still."""
         os.kill(self.pid, signal.SIGSTOP)
         threads = Path(f"/proc/{self.pid}/task")
         while not all(map(_is_stopped, threads.glob("*/stat"))):
@@ -135,7 +135,7 @@ class EmbeddedEtcd:
         return (self.data_dir / "member").is_dir()
 
     def last_words(self) -> str:
-        """Why etcd ended, from its log, in one line."""
+        """The reason that etcd ended, from its log, in one line."""
         try:
             with self._log.open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - 16_384))
@@ -144,7 +144,7 @@ class EmbeddedEtcd:
             return str(error)
 
     def _doomed(self) -> Path | str:
-        """The temporary directory that is removed with it; "" if there is none."""
+        """The temporary directory that is removed when etcd ends; "" if there is none."""
         return self._sockets if self.temporary or self._sockets != self.data_dir else ""
 
     def _unlock(self) -> None:
@@ -222,7 +222,7 @@ class EmbeddedEtcd:
                     raise kind(f"{self.binary} did not start: {last_words(said)}{kept}")
 
     def _is_healthy(self) -> bool:
-        # etcd 3.4 sends the notification only when systemd runs, so it is asked instead.
+        # etcd 3.4 sends the notification only if systemd runs, so its health is polled instead.
         if binary_version(self.binary) >= (3, 5, 0) or self.endpoint.startswith("https"):
             return False
         connection = LocalConnection(self.endpoint)

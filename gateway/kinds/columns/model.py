@@ -117,7 +117,7 @@ def joined(texts: Sequence[str], otherwise: str = NONE) -> str:
 
 
 def first_of(texts: Sequence[str], count: int, most: int = 3) -> str:
-    """The first `most` texts, and how many more there are of all `count`; `texts` need not hold the others."""
+    """The first `most` of `count` texts, and the number of the others, which may be missing in `texts`."""
     shown = ",".join(texts[:most])
     return f"{shown} + {count - most} more..." if count > most else shown or UNSET
 
