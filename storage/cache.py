@@ -375,7 +375,7 @@ class ResourceCache:
             try:
                 listener(change)
             except Exception:
-                log.exception("a listener failed", extra={"prefix": self.spec.prefix.decode()})
+                log.exception("a listener of the watch cache failed", extra={"prefix": self.spec.prefix.decode()})
                 FAILURES.labels("listeners of changes").inc()
 
     def _record(self, change: Change) -> None:

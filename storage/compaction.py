@@ -66,7 +66,7 @@ class Compactor:
                 if self._told is not None:
                     self._told(self.compacted)
             except StorageError as error:
-                log.warning("compaction failed and will be tried again", extra={"error": str(error)})
+                log.warning("the compaction of etcd failed and will be tried again", extra={"error": str(error)})
             await asyncio.sleep(self._interval)
 
     async def step(self) -> int:
@@ -99,7 +99,7 @@ class Compactor:
         try:
             await self._client.compact(target)
         except Compacted:
-            log.debug("another compaction went further", extra={"revision": target})
+            log.debug("another process has compacted a later revision", extra={"revision": target})
         self.compacted = target
         return target
 

@@ -78,7 +78,10 @@ class Holding:
                 await self._addresses.release(address)
             await self._ports.release(self.freed_ports if success else self._taken_ports)
         except (StatusError, StorageError) as error:
-            log.warning("addresses or ports could not be released, the repair will do it", extra={"error": str(error)})
+            log.warning(
+                "addresses or ports could not be released; the periodic repair releases them",
+                extra={"error": str(error)},
+            )
 
 
 class ServiceAllocation:

@@ -207,7 +207,7 @@ class Awake:
                 await self.gateway.controllers.lead(fence)
             except (Exception, asyncio.CancelledError) as error:
                 raise_own(error)
-                logger.exception("the controllers of a control plane failed, beginning anew")
+                logger.exception("the controllers of a control plane failed, starting them again")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.gateway.stopping.wait(), 1.0)
 

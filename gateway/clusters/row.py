@@ -49,5 +49,5 @@ def loadable(row: ClusterRow) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, TypeError) as error:
-        logger.exception("a control plane cannot be made awake", extra={"cluster": row.described.name})
+        logger.exception("a control plane could not be loaded", extra={"cluster": row.described.name})
         raise StatusError(503, "ServiceUnavailable", "the control plane cannot be loaded") from error

@@ -32,4 +32,4 @@ class Outage:
         """Records a success. Logs it if it is the first one after a failure."""
         if self._said:
             self._said = False
-            self._logger.info("over: %s", self._what)
+            self._logger.info("this failure has ended: %s", self._what)

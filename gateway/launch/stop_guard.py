@@ -73,5 +73,5 @@ def _guard(server: socket.socket, pid: int, seconds: float) -> None:
         if deadline is None and not _STOP.isdisjoint(told):
             deadline = time.monotonic() + seconds
     if os.getppid() == pid:
-        logger.error("did not stop within %g s, killed", seconds)
+        logger.error("the server did not stop within %g s, killed", seconds)
         os.kill(pid, signal.SIGKILL)

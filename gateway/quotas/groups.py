@@ -2,10 +2,10 @@
 
 A single write is charged in its own transaction, so that object and quota have the same mod revision. Writes that
 arrive meanwhile make a group. One transaction charges all writes of the group that fit. Then each object is put in a
-transaction that compares the values of the quotas with those of the charge, and writes them again unchanged. So object and quota
-have the same mod revision here too: it shows that the object is counted. If another write has undone the charge
-meanwhile, as a recount does, the comparison fails and the object is charged again. The next transaction gives back the
-charges for objects that were not put. The value that a group writes ends in white space of its own, so that no
+transaction that compares the values of the quotas with those of the charge, and writes them again unchanged. So object
+and quota have the same mod revision here too: it shows that the object is counted. If another write has undone the
+charge meanwhile, as a recount does, the comparison fails and the object is charged again. The next transaction gives
+back the charges for objects that were not put. The value that a group writes ends in white space of its own, so that no
 other write leaves an equal value.
 
 A transaction of etcd has at most 128 operations. A write that changes more quotas than `AT_ONCE` is charged like a
@@ -293,7 +293,7 @@ class WriteQueue:
                 quotas[quota.key] = quota.using(used)
 
     async def _give_back(self, quotas: dict[bytes, Quota]) -> set[bytes]:
-        """Subtracts owed parts that are still charged from `quotas`, in place. Returns the keys of the changed quotas."""
+        """Subtracts owed parts that are still charged from `quotas`, in place. Returns the keys of changed quotas."""
         changed: set[bytes] = set()
         for key, owed in self._owed.items():
             quota = quotas.get(key)

@@ -86,7 +86,7 @@ def test_a_server_that_computes_is_stopped_all_the_same(tmp_path: Path, busy: bo
         if not busy:
             at_most(took, SOON + withheld.until_now())
         assert server.stop() == (-signal.SIGKILL if busy else 0)
-        assert (f"did not stop within {PATIENCE:g} s, killed" in server.log_file.read_text()) == busy
+        assert (f"the server did not stop within {PATIENCE:g} s, killed" in server.log_file.read_text()) == busy
     finally:
         server.kill()
         os.close(process)

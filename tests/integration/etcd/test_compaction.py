@@ -97,7 +97,7 @@ async def test_an_outage_only_delays_it(own_etcd: EmbeddedEtcd, own_client: Etcd
         one = Compactor(hasty, b"/registry/", interval=0.05, retention=0.1)
         with pytest.raises(Unavailable):
             await one.step()
-        async with will_log("compaction failed and will be tried again"):
+        async with will_log("the compaction of etcd failed and will be tried again"):
             running = asyncio.create_task(one.run())
         await asyncio.to_thread(own_etcd.start)
         await lost(own_client)

@@ -34,7 +34,7 @@ async def test_controllers_that_fail_are_begun_anew(caplog: pytest.LogCaptureFix
     await Awake._lead(cast(Awake, SimpleNamespace(gateway=gateway)), cast(Fence, "the fence"))
     assert begun == ["the fence"] * 2
     assert [record.getMessage() for record in caplog.records] == [
-        "the controllers of a control plane failed, beginning anew"
+        "the controllers of a control plane failed, starting them again"
     ]
 
 

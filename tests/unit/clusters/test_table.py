@@ -66,4 +66,4 @@ async def test_one_that_cannot_be_made_awake_is_unavailable(caplog: pytest.LogCa
     with pytest.raises(StatusError, match="the control plane cannot be loaded") as refused:
         await cast(Any, _Rows([]))._wake(row("bad", None))
     assert refused.value.code == 503
-    assert caplog.records[0].getMessage() == "a control plane cannot be made awake"
+    assert caplog.records[0].getMessage() == "a control plane could not be loaded"

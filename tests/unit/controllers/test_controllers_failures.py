@@ -106,7 +106,7 @@ def test_a_listener_that_fails_does_not_stop_the_feed(caplog: pytest.LogCaptureF
     cache.listen(lambda change: heard.append(0 if change is None else change.revision))
     put(cache, "a", 5)
     assert (heard, counted("listeners of changes")) == ([5], before + 1)
-    assert errors(caplog) == ["a listener failed"]
+    assert errors(caplog) == ["a listener of the watch cache failed"]
 
 
 async def test_a_definition_that_breaks_what_serves_it_is_left(caplog: pytest.LogCaptureFixture) -> None:

@@ -68,7 +68,7 @@ async def test_what_a_service_had_and_is_not_taken_back(api: Api, caplog: pytest
     holding = Holding(addresses, NodePorts(store, "/registry", 1, 9), parent, dry_run=False)
     holding.freed_addresses = ["10.0.0.5"]
     await holding.finish(success=True)
-    assert "addresses or ports could not be released, the repair will do it" in caplog.text
+    assert "addresses or ports could not be released; the periodic repair releases them" in caplog.text
 
 
 async def test_a_repair_that_cannot_look(api: Api) -> None:

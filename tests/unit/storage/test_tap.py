@@ -183,7 +183,7 @@ async def test_a_listener_that_fails_harms_nobody(caplog: pytest.LogCaptureFixtu
     listen([(world.cache, each) for each in world.resources], quick.take)
     world.put(0, "a")
     assert quick.known == present(world)
-    assert "a listener failed" in caplog.text
+    assert "a listener of the watch cache failed" in caplog.text
 
 
 def test_no_two_caches_nor_starts_share_a_generation() -> None:
