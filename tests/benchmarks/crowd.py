@@ -186,7 +186,7 @@ def rows(ours: dict[str, float], beside: dict[str, float], options: argparse.Nam
     group = f"{options.watchers:,} {of_what}, {options.rate:.0f} changes/s{how}"
     other = "kube-apiserver" if beside else ""
     return [
-        Row(group, case, ours[case], unit, other, beside.get(case), at_most=most)
+        Row(group, case, ours[case], unit, other, beside.get(case), at_most=None if options.elsewhere else most)
         for case, (unit, most) in LIMITS.items()
     ]
 
