@@ -235,7 +235,7 @@ def main() -> None:
     if options.keep:
         keep(
             rows(found[0], found[1] if found[1:] else {}, options),
-            "`python -m tests.benchmarks.crowd`, one after the other",
+            f"`python -m tests.benchmarks.crowd`, one after the other, load {os.getloadavg()[0]:.1f}",
         )
 
 

@@ -99,11 +99,14 @@ def main() -> None:
         rows = [Row(GROUP, "all modules", whole, "ms", at_most=400)]
         rows += [Row(GROUP, name, milliseconds, "ms") for name, milliseconds in list(rooms.items())[:KEPT]]
         rows += [
-            Row(GROUP, "apiserver-gateway up -- true", took, "s", at_most=0.8),
-            Row(GROUP, "apiserver-gateway up -- true, CPU with etcd", spent, "s"),
-            Row(GROUP, "throw-away server, ready", ready, "s", at_most=0.5),
+            Row(GROUP, "apiserver-gateway up -- true, CPU with etcd", spent, "s", at_most=0.8),
             Row(GROUP, "throw-away server, CPU", cpu, "s", at_most=0.5),
         ]
+        if os.getloadavg()[0] < 2 * (os.cpu_count() or 1):  # else they say more of the machine
+            rows += [
+                Row(GROUP, "apiserver-gateway up -- true", took, "s", at_most=0.8),
+                Row(GROUP, "throw-away server, ready", ready, "s", at_most=0.5),
+            ]
         keep(rows, f"`python -m tests.benchmarks.imports`, least of {options.rounds}, load {os.getloadavg()[0]:.1f}")
 
 
