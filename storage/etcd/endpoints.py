@@ -141,12 +141,10 @@ class Endpoints:
         """
         seconds = self.timeout if timeout is None else timeout
         begun = asyncio.get_running_loop().time()
-        endpoint, metadata = self.current, self.login.metadata
-        end = begun + seconds
-        belonging = self._belonging
+        endpoint, metadata, belonging = self.current, self.login.metadata, self._belonging
+        end, written = begun + seconds, False  # `written`: whether etcd may have got the request as a write
         if belonging.several:
             seconds /= 2  # the other half is for another member
-        written = False  # whether etcd may have got the request
         try:
             if belonging.several:
                 await belonging.vouch(endpoint, seconds)
@@ -160,8 +158,8 @@ class Endpoints:
             return await (self._answered(sent, endpoint, swaps, once) if belonging.several else sent)
         except AioRpcError as error:
             again = asyncio.get_running_loop().time() if once else begun
-            deadline = end if repeatable else min(end, again + self.timeout)
-            call = _Call(method, request, deadline, end, repeatable, revision, swaps, once)
+            last = end if repeatable else min(end, again + self.timeout)
+            call = _Call(method, request, last, end, repeatable, revision, swaps, once)
             return await self._recover(call, endpoint, metadata, error, written)
         except asyncio.CancelledError:
             self._raise_if_closed()

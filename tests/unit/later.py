@@ -142,6 +142,7 @@ PARTS = {
         "storage.compaction",
     ),
     "where etcd has several members": ("storage.etcd.overdue",),
+    "after an outage of etcd": ("storage.etcd.doubtful",),
     "where etcd has something": (
         "storage.compaction_key",
         "storage.etcd.range_stream",
