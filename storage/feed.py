@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 
 from storage.cache import ResourceCache
+from storage.compaction_key import compact_revision
 from storage.errors import Compacted, StorageError, Unavailable
 from storage.etcd import DELETE, EtcdClient, KeyEvent, Watch, WatchBatch
 from storage.history_seed import seed
@@ -363,8 +364,6 @@ class Feed:
                 if event.type == DELETE:
                     cache.unowned.remove(kv.key)
                 else:
-                    from storage.compaction_key import compact_revision  # here: few keys belong to no resource
-
                     cache.unowned.put(kv.key, kv.value, kv.mod_revision)
                     compacted = max(compacted, compact_revision(kv.key, kv.value))
                 continue

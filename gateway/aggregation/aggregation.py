@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from gateway.aggregation.availability import Availability
 from gateway.aggregation.delegation import Delegation
+from gateway.aggregation.duty import Duty
 from gateway.aggregation.extension_discovery import ExtensionDiscovery
 from gateway.aggregation.extension_openapi import ExtensionOpenApi
 from gateway.aggregation.registration import Registration
@@ -14,9 +14,6 @@ from gateway.aggregation.service_changes import ServiceChanges, SliceChanges
 from gateway.aggregation.services import ApiServices
 from gateway.task_group import TaskGroup
 from gateway.work_queue import work
-
-if TYPE_CHECKING:
-    from gateway.aggregation.duty import Duty
 
 AGGREGATION_HOOKS = (
     "apiservice-registration-controller",

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+from gateway.aggregation import resource_lists
 from gateway.aggregation.availability import AGGREGATOR
 from gateway.aggregation.documents import DocumentClient, Unusable
 from gateway.aggregation.objects import is_segment
@@ -221,7 +222,6 @@ async def _understood(service: ApiService, body: bytes, before: _Known, *, of_ve
 
 
 def _read(service: ApiService, body: bytes, digest: bytes, of_version: bool) -> _Known:
-    from gateway.aggregation import resource_lists
 
     if body.count(b"{") > MOST_OBJECTS:
         raise Unusable(f"it has more than {MOST_OBJECTS} objects")

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
 
 from gateway.aggregation.extension_discovery import ExtensionDiscovery
+from gateway.aggregation.held_objects import HeldObjects
 from gateway.aggregation.objects import ObjectClient
 from gateway.aggregation.services import ApiServices
 from gateway.endpoints.foreign import ForeignFollower, ForeignKind
 from gateway.http.user import User
 from gateway.task_group import TaskGroup
-
-if TYPE_CHECKING:  # imported with the first followed kind
-    from gateway.aggregation.held_objects import HeldObjects
 
 MOST = 500  # the most followed kinds: a limit, because extension API servers decide how many there are
 _FOLLOWABLE = frozenset({"delete", "list", "watch"})
@@ -91,7 +88,6 @@ class FollowedObjects:
             self._held.clear()
 
     async def _follow(self, kind: ForeignKind, followers: Sequence[ForeignFollower], user: User) -> None:
-        from gateway.aggregation.held_objects import HeldObjects
         from gateway.aggregation.reflection import Reflection
 
         following = [each for each in followers if each.follows(kind.prefix)]

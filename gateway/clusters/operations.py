@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.send import Send
 from gateway.observability.probes import Probes
+from gateway.operations.trials import Trials
 from gateway.requests.context import Receive
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF
 
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
-    from gateway.operations.trials import Trials
 
 _HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
 _CHECKS = tuple(_HEALTH)
@@ -37,8 +37,6 @@ class OwnOperations:
         self._probes: Probes | None = None
         self._trials: Trials | None = None
         if gateway.settings.testing_api:
-            from gateway.operations.trials import Trials
-
             self._trials = Trials(gateway, lambda: None, below=True)
         self._app: FastAPI | None = None
         self._making: asyncio.Task[FastAPI] | None = None

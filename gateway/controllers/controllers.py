@@ -7,6 +7,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from gateway.controllers.actor import Actor, controller_user
+from gateway.controllers.delivery_count import Telling
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import EndpointTable
 from gateway.http.user import ITSELF
@@ -62,7 +64,6 @@ class Controllers:
         """Runs the controllers whenever this process is the leader, until the process stops."""
         self._begun = True
         if self._names:
-            from gateway.controllers.actor import Actor
             from gateway.controllers.election import Election
 
             actor = Actor(self._endpoints, ITSELF, manager="apiserver-gateway")
@@ -72,9 +73,7 @@ class Controllers:
         """Runs the controllers, and what is `beside` them, while this process holds the key of the fence; until
         cancelled.
         """
-        from gateway.controllers.actor import Actor, controller_user
         from gateway.controllers.controller import ControllerParts
-        from gateway.controllers.delivery_count import Telling
         from gateway.controllers.election import LEASES
         from gateway.controllers.observer import Observer
 

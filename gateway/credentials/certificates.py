@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from gateway.access.signing_authority import general_name
 from gateway.credentials.judged_later import judge_later
 from gateway.credentials.named_authorities import name_authorities
+from gateway.credentials.named_certificates import by_name, choose_by_name
 from gateway.files import exclusive, replace_file
 from gateway.settings.config import Settings
 from gateway.settings.tls_choices import openssl_ciphers
@@ -269,8 +270,6 @@ def context_of(settings: Settings, certificate: Path, key: Path) -> ssl.SSLConte
 
     context = made(certificate, key)
     if settings.tls_sni_cert_key:
-        from gateway.credentials.named_certificates import by_name, choose_by_name
-
         others = ((pair, made(pair.certificate, pair.key)) for pair in settings.tls_sni_cert_key)
         choose_by_name(context, by_name(others))
     return context

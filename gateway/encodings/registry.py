@@ -10,6 +10,7 @@ from gateway.encodings.encoder import Encoder, EndpointFacts
 from gateway.encodings.format import Format
 from gateway.encodings.formatted_encoder import FormattedEncoder
 from gateway.encodings.json import JsonEncoder
+from gateway.encodings.protobuf_encoder import ProtobufEncoder, status_message
 from gateway.http.negotiation import CBOR, PROTOBUF, TABLE, YAML, Representation, Transform
 
 _INDENTED_STEP = 256 * 1024
@@ -21,8 +22,6 @@ def encoder_for(representation: Representation, shape: EndpointFacts) -> Encoder
     if representation.transform is not None:
         return _transforming(representation, representation.transform, shape)
     if representation.media is PROTOBUF:
-        from gateway.encodings.protobuf_encoder import ProtobufEncoder
-
         return ProtobufEncoder(shape)
     if representation.media is CBOR:
         from gateway.encodings.cbor_encoder import CborEncoder
@@ -74,8 +73,6 @@ def _format(representation: Representation) -> Format | None:
 def encode_plain(representation: Representation, value: bytes) -> bytes:
     """Encodes JSON that is no object of an endpoint, such as a Status."""
     if representation.media is PROTOBUF:
-        from gateway.encodings.protobuf_encoder import status_message
-
         return status_message(value)
     if representation.media is CBOR:
         from gateway.encodings.cbor_encoder import plain

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakValueDictionary
 
 from gateway.access.rbac.escalation import EscalationGuard
+from gateway.access.signer_rights import SignerRights
 from gateway.admission.chain import AdmissionChain
 from gateway.admission.plugins import chain_for
 from gateway.apply.in_versions import ToVersion
+from gateway.apply.repetitions import Repeated
 from gateway.encodings.encoder import Encoder, EndpointFacts
 from gateway.encodings.registry import encoder_for
 from gateway.endpoints.expiry import Expiry
@@ -29,6 +31,7 @@ from gateway.endpoints.write_version import WriteVersion, write_version
 from gateway.http.negotiation import JSON, Representation
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.columns.model import Columns
+from gateway.kinds.columns.registry import columns_of
 from gateway.kinds.identity import GroupVersion, GroupVersionResource
 from gateway.kinds.manager_versions import version_of_manager
 from gateway.kinds.privileged_refusal import unprivileged
@@ -44,8 +47,6 @@ from storage.entry import METADATA
 
 if TYPE_CHECKING:
     from gateway.access.device_rights import DeviceRights
-    from gateway.access.signer_rights import SignerRights
-    from gateway.apply.repetitions import Repeated
 
 
 class EndpointSiblings(Protocol):
@@ -195,7 +196,6 @@ class Endpoint:
     @cached_property
     def repeated(self) -> Repeated:
         """The digests of applies that are known to change nothing."""
-        from gateway.apply.repetitions import Repeated
 
         return Repeated()
 
@@ -221,8 +221,6 @@ class Endpoint:
 
             return DeviceRights(self.services.authorizer, self.services.admission.objects)
         if self.strategy.signs:
-            from gateway.access.signer_rights import SignerRights
-
             return SignerRights(self.services.authorizer)
         return None
 
@@ -287,7 +285,6 @@ class Endpoint:
 
 def _columns(resource: Resource, enabled: Enabled) -> Columns:
     from gateway.kinds.columns.custom import custom_columns
-    from gateway.kinds.columns.registry import columns_of  # imported late: only Tables need columns
 
     if resource.custom:
         return custom_columns(resource.model_version.columns)

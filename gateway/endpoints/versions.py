@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.kinds.batches import batches
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import ConversionFailed, Model
 from gateway.kinds.stored_head import head_of
@@ -82,7 +83,6 @@ class Versions:
         self._failure, self._pause = None, FIRST_PAUSE
 
     async def _by_webhook(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        from gateway.kinds.batches import batches  # imported late: a start without webhooks does not need it
 
         found: list[Entry | None] = []
         piece = TimeSlice()

@@ -18,6 +18,7 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import VALUES, names_of
 from gateway.kinds.strategies import strategy_for
 from gateway.release.gates import Gates
+from gateway.release.lifecycle import absent, announced_version
 from gateway.release.minors import CATALOGS, CATALOGUED
 from gateway.release.release import Release, release_of
 from gateway.schema.catalog import Catalog, catalog_of
@@ -69,8 +70,6 @@ def builtin_registry(primary_family: str = "IPv4", release: Release | None = Non
     release = release or release_of()
     registry = _registry(primary_family, release).copy(release)
     if release.minor != (release.binary if release.binary in CATALOGS else CATALOGUED):
-        from gateway.release.lifecycle import absent
-
         registry.switch_off(absent(release.minor, registry.kinds()))
     return registry
 
@@ -143,7 +142,6 @@ def _model(
 
 
 def _announced(binary: str, compatible: str, stored: GroupVersion, kind: str) -> str:
-    from gateway.release.lifecycle import announced_version
 
     return announced_version(binary, compatible, *stored, kind)
 

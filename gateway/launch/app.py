@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gateway.access.file_reload import Followed
+from gateway.aggregation.duty import Duty
 from gateway.controllers.bootstrap import bootstrap, bootstrap_namespaces, keep_bootstrapped
 from gateway.endpoints.table import EndpointTable
 from gateway.flowcontrol.limiter import FlowControl
@@ -20,6 +21,7 @@ from gateway.http.send import Send
 from gateway.launch.background import LEAVE, Background, come_before
 from gateway.launch.errors import CannotServe
 from gateway.launch.etcd_check import check_etcd, filled, loaded
+from gateway.launch.etcd_placement import first_needed
 from gateway.launch.patient import said
 from gateway.launch.roles import Roles
 from gateway.memory import keep_trimmed
@@ -162,7 +164,6 @@ async def _aggregate(gateway: Gateway, started: asyncio.Event, siblings: Sibling
     APIServices.
     """
     await started.wait()
-    from gateway.aggregation.duty import Duty
 
     await gateway.aggregation.run(Duty(siblings.directory))
 
@@ -267,7 +268,6 @@ def _needed(gateway: Gateway) -> list[Database]:
     """The etcds that a start waits for."""
     if not gateway.services.apart:
         return [gateway.services.database]
-    from gateway.launch.etcd_placement import first_needed
 
     return first_needed(gateway.services)
 

@@ -27,6 +27,7 @@ from gateway.http.protocol import Protocol
 from gateway.launch.app import App
 from gateway.launch.errors import CannotServe
 from gateway.launch.listener import accept
+from gateway.launch.pulse import keep_beating
 from gateway.launch.service_notification import STOPPING, notify
 from gateway.launch.wiring import app_of
 from gateway.memory import settle_collector, settle_malloc
@@ -126,8 +127,6 @@ class ServerProcess(engine.Server):
         """Like uvicorn's, but a stop wakes it. uvicorn's own checks for a stop every tenth of a second."""
         beating = None
         if self._beat is not None:
-            from gateway.launch.pulse import keep_beating
-
             beating = self._loop.create_task(keep_beating(self._beat), name="pulse")
         counter = 0
         while not await self.on_tick(counter):

@@ -54,6 +54,7 @@ from gateway.flowcontrol.modes import limiter_of
 from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
 from gateway.flowcontrol.objects import LEVELS, SCHEMAS
 from gateway.flowcontrol.watches import OpenWatches
+from gateway.http.cors import with_cors
 from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
@@ -62,6 +63,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.service_objects import ServiceObjects
 from gateway.launch.app import Answering, App
 from gateway.launch.checks import checks_of
+from gateway.launch.etcd_placement import databases_apart
 from gateway.launch.kinds import kinds_of, registry_of
 from gateway.observability.siblings import SiblingProcesses
 from gateway.operations.application import Operational
@@ -128,7 +130,6 @@ def _answering(settings: Settings, handler: Answering) -> Answering:
     """The handler of requests, with CORS if --cors-allowed-origins is given."""
     if not settings.cors_allowed_origins:
         return handler
-    from gateway.http.cors import with_cors
 
     return with_cors(handler, settings.cors_allowed_origins)
 
@@ -186,8 +187,6 @@ def _state(settings: Settings, registry: Registry, feeder: Path | None, database
         database = database_of(settings.etcd(), root, encryption, feeder, deciding(registry, root))
     apart: dict[str, Database] = {}
     if settings.etcd_servers_overrides:
-        from gateway.launch.etcd_placement import databases_apart
-
         apart = databases_apart(settings, registry, root, encryption)
     caches = Caches(registry, database.cache, database.client, {each: apart[each].cache for each in apart})
     others = {each: apart[each].store for each in apart}

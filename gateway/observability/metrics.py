@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gateway.observability import audit, flowcontrol, identity, process, storage, workqueues
+from gateway.release.metrics import forms
 from gateway.requests.parts import Gateway
 from storage.instruments.snapshot import Form, show
 
@@ -23,6 +24,5 @@ def follow(gateway: Gateway) -> None:
 
 
 def _forms(binary: str) -> Mapping[str, Form]:
-    from gateway.release.metrics import forms  # imported late: many servers are never scraped
 
     return forms(binary)

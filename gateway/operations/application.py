@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from gateway.http.send import Send
 from gateway.observability.probes import Probes
 from gateway.observability.siblings import SiblingProcesses
+from gateway.operations.trials import Trials
 from gateway.requests.parts import Gateway
 
 if TYPE_CHECKING:
     from gateway.operations.framework import FastAPI
-    from gateway.operations.trials import Trials
     from gateway.trials.testing_api import Clusters
 
 
@@ -40,8 +40,6 @@ class Operational:
         self.clusters: Clusters | None = None  # set with --control-planes
         self._trials: Trials | None = None
         if gateway.settings.testing_api or gateway.settings.recorder:
-            from gateway.operations.trials import Trials
-
             self._trials = Trials(gateway, lambda: self.clusters)
 
     def begin(self) -> None:

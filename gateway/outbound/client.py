@@ -19,11 +19,11 @@ from gateway.outbound.connection import PARTING, OutboundConnection, ResponseHea
 from gateway.outbound.errors import CallError, deadline_exceeded, dialling
 from gateway.outbound.metrics import called
 from gateway.outbound.names import address_of, check_name, resolved
+from gateway.outbound.places import Place, Places
 from gateway.outbound.request import Header, OutboundRequest
 from gateway.outbound.target import Target
 
 if TYPE_CHECKING:
-    from gateway.outbound.places import Place, Places
     from gateway.outbound.sockets import Bounds
 
 LARGEST = 64 << 20  # bytes of a whole answer
@@ -178,8 +178,6 @@ class Client:
     async def pass_on(self, target: Target, request: OutboundRequest, user: str) -> Streamed:
         """As `stream`, for a client's request that is proxied. Raises NoPlace if there are too many, CallError."""
         if self._places is None:
-            from gateway.outbound.places import Places
-
             self._places = Places()
         place = self._places.take(user)
         try:

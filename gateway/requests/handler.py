@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Iterable
 from functools import cached_property, partial
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from gateway.access.authorization import AuthorizationUndecided
 from gateway.encodings.failures import failure
@@ -33,12 +32,10 @@ from gateway.requests.resting_context import RestingContext
 from gateway.requests.routes import Routes
 from gateway.requests.serving_stages import SHORT_QUERY
 from gateway.requests.stages import stages_of
+from gateway.requests.unread import Unread
 from gateway.settings.verbosity import verbosity_of
 from storage.errors import AwaitedObject
 from storage.instruments.trace import current
-
-if TYPE_CHECKING:
-    from gateway.requests.unread import Unread
 
 TOLD = 3  # from this --v on, each request is logged
 
@@ -82,7 +79,6 @@ class Handler:
     @cached_property
     def _unread(self) -> Unread:
         """The requests that wait for objects; made when the first one has to."""
-        from gateway.requests.unread import Unread
 
         return Unread()
 

@@ -25,6 +25,7 @@ from gateway.schema.body import Body, has_infinity, not_a_float, parse_exactly, 
 from gateway.schema.errors import MOST_ITEMS, DecodeError, Marks, Mismatch, most_items
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.refusals import spelt
+from gateway.schema.repeated_members import merged
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
 from gateway.schema.types import Omit, Type, TypeKind, compiled
 from gateway.schema.zero import zero, zero_field
@@ -75,8 +76,6 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
     if number and type_.structural:
         raise not_a_float(number)
     if type(value) is Body and value.duplicates:
-        from gateway.schema.repeated_members import merged
-
         source = parse_exactly(value.raw)
         value = merged(type_, source)
         marks.append(None)
@@ -99,7 +98,6 @@ def _second_look(type_: Type, source: Any, report: DecodeReport, most: int) -> J
     A quantity, for example, may be a number, whose text counts.
     """
     from gateway.schema.problems import examine
-    from gateway.schema.repeated_members import merged
 
     exact = source
     if type(source) is not PairsObject:

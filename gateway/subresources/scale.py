@@ -32,6 +32,7 @@ from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.options import write_options
 from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
+from gateway.writing.patch_refusals import refusal
 from gateway.writing.update import update_object
 from gateway.writing.write import Write, begin
 
@@ -83,8 +84,6 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     try:
         return await _write(request, write, make)
     except StatusError as error:
-        from gateway.writing.patch_refusals import refusal
-
         raise await refusal(write, error, media_type, body) from None
 
 

@@ -8,6 +8,7 @@ from gateway.http.status import StatusError
 from gateway.writing.answer import respond
 from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
+from gateway.writing.patch_refusals import refusal
 from gateway.writing.update import update_object
 from gateway.writing.write import begin
 
@@ -23,8 +24,6 @@ async def patch(endpoint: Endpoint, request: Request) -> Response:
     try:
         written = await update_object(write, maker_of(write, media_type, body), allow_create=may_create)
     except StatusError as error:
-        from gateway.writing.patch_refusals import refusal
-
         raise await refusal(write, error, media_type, body) from None
     return await respond(write, written)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.apply import server_side_apply
+from gateway.apply.repetitions import digest_of
 from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
@@ -28,7 +29,6 @@ from gateway.writing.write import Write, invalid
 def by_apply(write: Write, media_type: bytes, body: bytes) -> MakePatched:
     """Applies the configuration in a body. An apply that is repeated and changes nothing is recognised by a digest,
     and not merged again; admission and validation judge it as every write."""
-    from gateway.apply.repetitions import digest_of
 
     parse = read_once(write, lambda: CONFIGURATIONS[media_type](body))
     options, repeated = write.options, write.endpoint.repeated

@@ -9,6 +9,7 @@ from operator import attrgetter
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
+from storage.etcd.range_stream import range_stream
 from storage.etcd.results import ClusterState, DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
 from storage.keys import prefix_end
 
@@ -107,7 +108,6 @@ class KV:
 
         Raises StorageError if etcd is older, or in place of any part.
         """
-        from storage.etcd.range_stream import range_stream  # here: most reads do not need it
 
         request = rpc_pb2.RangeRequest(key=key, range_end=range_end, revision=revision)
         async with aclosing(range_stream(self._endpoints, request)) as parts:

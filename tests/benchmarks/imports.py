@@ -1,11 +1,12 @@
 """What a start imports: milliseconds by module, and what a throw-away server takes with the command that it runs.
 
-    python -m tests.benchmarks.imports [--rounds 5] [--single 20] [--keep]
+    python -m tests.benchmarks.imports [--rounds 5] [--single 20] [--keep | --later]
 
 `python -X importtime` measures each module without what it imports in its turn; the least of the rounds counts, because
 other processes on the machine only add to it. As in a start, no garbage is collected meanwhile. Modules of the server
 are shown by folder, others by package. The command is `apiserver-gateway up -- true`, with its etcd; its time is the
-least of the rounds, too, and so is that of a throw-away server as tests start it.
+least of the rounds, too, and so is that of a throw-away server as tests start it. `--later` shows instead what each
+lazily imported part of tests/unit/later.py would add to a start.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from collections.abc import Container
 from pathlib import Path
 
 from apiserver_gateway.testing import api_server
 from tests.benchmarks.kept import Row, keep
 from tests.benchmarks.stages import nanoseconds
+from tests.unit.later import LATER
 
 GROUP = "Imports of a start"
 OWN = frozenset({"gateway", "storage", "apiserver_gateway"})
@@ -45,6 +48,11 @@ def imported(rounds: int, module: str = "gateway.launch.process") -> dict[str, f
         for microseconds, name in _LINE.findall(done.stderr):
             least[name] = min(least.get(name, float("inf")), int(microseconds) / 1000)
     return least
+
+
+def added(part: str, begun: Container[str], rounds: int) -> float:
+    """Milliseconds that the import of a part adds to a start, which imports the modules `begun`."""
+    return sum(took for name, took in imported(rounds, f"gateway.launch.process, {part}").items() if name not in begun)
 
 
 def by_room(modules: dict[str, float]) -> dict[str, float]:
@@ -83,7 +91,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--single", type=int, default=20, help="how many single modules to show")
     parser.add_argument("--keep", action="store_true", help="write the rows for docs/performance/measurements.md")
+    parser.add_argument("--later", action="store_true", help="measure the lazily imported parts")
     options = parser.parse_args()
+    if options.later:
+        begun = imported(1)
+        for milliseconds, part in sorted((added(part, begun, options.rounds), part) for part in LATER):
+            print(f"{part:60s}{milliseconds:8.2f} ms", flush=True)
+        return
     modules = imported(options.rounds)
     rooms, whole = by_room(modules), sum(modules.values())
     for name, milliseconds in list(rooms.items())[:SHOWN]:

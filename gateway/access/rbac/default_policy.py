@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.release.minors import CATALOGUED
+from gateway.release.roles import emulated_policy, policy_of
 
 
 def default_policy(minor: str, binary: str = "") -> dict[str, list[JsonObject]]:
@@ -15,12 +16,9 @@ def default_policy(minor: str, binary: str = "") -> dict[str, list[JsonObject]]:
     minor.
     """
     if binary not in ("", minor):
-        from gateway.release.roles import emulated_policy
-
         return emulated_policy(default_policy(binary), default_policy(minor))
     catalogued: dict[str, list[JsonObject]] = loads(Path(__file__).with_name("bootstrap_policy.json").read_bytes())
     if minor == CATALOGUED:
         return catalogued
-    from gateway.release.roles import policy_of  # most servers are of the catalog's minor
 
     return policy_of(minor, catalogued)

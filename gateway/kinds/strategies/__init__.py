@@ -18,6 +18,7 @@ from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled, Gates
+from gateway.release.lifecycle import GROUPS_OF_OTHER_MODULES
 from gateway.release.release import DEFAULT_GATES
 
 _ADMISSION = "admissionregistration.k8s.io"
@@ -133,7 +134,6 @@ _WHOLE = ("", "status", "approval")
 def _declaring(strategy: Strategy, resource: GroupResource, subresource: str, enabled: Enabled) -> Strategy:
     """The strategy with the resource's declarative validation rules; only groups of k8s.io/api have such rules."""
     from gateway.kinds.declared_rules import RULES
-    from gateway.release.lifecycle import GROUPS_OF_OTHER_MODULES
 
     if resource.group in GROUPS_OF_OTHER_MODULES:
         return strategy
