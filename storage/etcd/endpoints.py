@@ -20,6 +20,7 @@ from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_tr
 from storage.etcd.generated import rpc_pb2, stubs
 from storage.etcd.http2.line import Line, over_line
 from storage.etcd.settings import EtcdSettings
+from storage.etcd.swap_request import transactions
 from storage.etcd.unary import UnaryCalls, unary
 from storage.instruments.trace import trace_headers
 
@@ -48,8 +49,7 @@ _OPTIONS: list[tuple[str, Any]] = [
 # members. It also applies to the pings by which gRPC measures a connection under load.
 _ALONE, _AMONG_OTHERS = (10_000, 30_000), (10_000, 5_000)
 
-_PAUSE = 0.1
-_RENEWALS = 2
+_PAUSE, _RENEWALS = 0.1, 2
 _UNKNOWN = "etcd has not answered a write, and it can't be told whether it was made"
 
 
@@ -63,7 +63,7 @@ class EtcdEndpoint:
         self.address, self.channel = address, channel
         self.kv = stubs.KVStub(channel)
         # The calls that requests wait for. Only writes are gathered: reads are mostly shared probes and go out at once.
-        self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(self.kv.Txn, gather=True)
+        self.kv.Range, self.kv.Txn = unary(self.kv.Range), unary(transactions(channel), gather=True)
         self._lent, self._line = (self.kv.Range, self.kv.Txn), line
         if line is not None:
             self.kv.Range, self.kv.Txn = over_line(line, self.kv)

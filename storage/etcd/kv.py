@@ -6,11 +6,13 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from operator import attrgetter
+from typing import cast
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.range_stream import range_stream
 from storage.etcd.results import ClusterState, DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
+from storage.etcd.swap_request import MOST_KEY, SwapRequest
 from storage.keys import prefix_end
 
 _EQUAL, _MOD, _VALUE = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD, rpc_pb2.Compare.VALUE
@@ -210,8 +212,7 @@ class KV:
         timeout: float | None = None,
     ) -> Awaitable[SwapResult]:
         """Sets `key` and the keys `beside` it, if `key` is absent and the conditions of `guard` and `beside` hold."""
-        request = _swap(key, 0, guard)
-        _put_value(request, key, value, lease)
+        request = _setting(key, value, 0, lease, guard, beside)
         return self._swapped(request, timeout, key, 0, guard, beside)
 
     def update(
@@ -226,8 +227,7 @@ class KV:
         timeout: float | None = None,
     ) -> Awaitable[SwapResult]:
         """Sets `key` and the keys `beside` it, if `key` has this mod revision and the other conditions hold."""
-        request = _swap(key, mod_revision, guard)
-        _put_value(request, key, value, lease)
+        request = _setting(key, value, mod_revision, lease, guard, beside)
         return self._swapped(request, timeout, key, mod_revision, guard, beside)
 
     def delete_if(
@@ -282,6 +282,17 @@ def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequ
     if guard is not None:
         request.compare.add(result=_EQUAL, target=_MOD, key=guard.key, mod_revision=guard.revision)
         request.failure.add().request_range.key = guard.key
+    return request
+
+
+def _setting(
+    key: bytes, value: bytes, mod_revision: int, lease: int, guard: Guard | None, beside: Sequence[Beside]
+) -> rpc_pb2.TxnRequest:
+    """A transaction that sets `key`; what is beside it is yet to be added. Without anything else it is bytes."""
+    if guard is None and not beside and value and 0 < len(key) <= MOST_KEY:
+        return cast(rpc_pb2.TxnRequest, SwapRequest(key, value, mod_revision, lease))
+    request = _swap(key, mod_revision, guard)
+    _put_value(request, key, value, lease)
     return request
 
 
