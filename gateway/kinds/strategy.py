@@ -19,7 +19,7 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError
 
 if TYPE_CHECKING:
-    from gateway.validation.declared_rules import DeclaredRules
+    from gateway.validation.declared_rules import Declaration
 
 _R = TypeVar("_R")
 
@@ -97,7 +97,7 @@ class Strategy:
     reset_fields: tuple[tuple[str, ...], ...] = ()  # paths that a field manager cannot own here: (("status",),)
     standard_finalizers: bool = True  # whether a finalizer without a domain must be one of Kubernetes' own
     metadata_last: bool = False  # whether a new object's metadata is validated only if there are no other errors
-    declared: tuple[DeclaredRules, ...] = ()  # rules that are checked after `validate` and `validate_update`
+    declared: Declaration | tuple[()] = ()  # rules that are checked after `validate` and `validate_update`
     tells_once: bool = False  # whether an error that is found twice is reported once
     rechecks_metadata: bool = True  # whether an update's metadata is validated twice, and its errors are reported twice
     grants_rights: bool = False  # whether a user can grant only the rights that the user has (RBAC escalation)

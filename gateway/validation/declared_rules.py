@@ -7,7 +7,7 @@ the same field and reason. A field that an update does not change is not checked
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject
@@ -167,27 +167,32 @@ def _changed(place: _Place, value: Any, old: Any, path: str, found: Found) -> No
         place.judge(value, old, path, found)
 
 
-@lru_cache(maxsize=256)
-def _whole(rules: tuple[DeclaredRules, ...]) -> _Place:
-    """All rules of a kind, by place."""
-    root = _Place()
-    for rule in rules:
-        place = root
-        for part in rule.path.split("."):
-            place = place.member(part)
-        place.checks += rule.checks
-    root.settle()
-    return root
+class Declaration(tuple[DeclaredRules, ...]):
+    """All declarative rules of a kind. It keeps their places: to find them by the rules takes longer than to judge."""
+
+    @cached_property
+    def root(self) -> _Place:
+        """The place of the whole object."""
+        root = _Place()
+        for rule in self:
+            place = root
+            for part in rule.path.split("."):
+                place = place.member(part)
+            place.checks += rule.checks
+        root.settle()
+        return root
 
 
 def errors_beside(
-    rules: tuple[DeclaredRules, ...], found: Sequence[FieldError], obj: JsonObject, old: JsonObject | None
+    rules: Declaration | tuple[()], found: Sequence[FieldError], obj: JsonObject, old: JsonObject | None
 ) -> list[FieldError]:
     """All errors of an object: those of `found` (handwritten) that are not replaced, then the declarative ones."""
+    if not rules or (root := rules.root).has_nothing(obj):
+        return list(found)
     judgements: Found = []
 
     def declared() -> list[FieldError]:
-        _whole(rules).judge(obj, NEW if old is None else old, "", judgements)
+        root.judge(obj, NEW if old is None else old, "", judgements)
         return [error for error, _ in judgements]
 
     told, taken = list(judged(declared)), dict[tuple[str, str], set[tuple[str | None, str]]]()

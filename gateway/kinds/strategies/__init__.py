@@ -134,12 +134,13 @@ _WHOLE = ("", "status", "approval")
 def _declaring(strategy: Strategy, resource: GroupResource, subresource: str, enabled: Enabled) -> Strategy:
     """The strategy with the resource's declarative validation rules; only groups of k8s.io/api have such rules."""
     from gateway.kinds.declared_rules import RULES
+    from gateway.validation.declared_rules import Declaration
 
     if resource.group in GROUPS_OF_OTHER_MODULES:
         return strategy
     rules = RULES.get(resource, ()) if subresource in _WHOLE else ()
-    declared = tuple(rule for rule in rules if not rule.gate or enabled(rule.gate.lstrip("!")) != (rule.gate[0] == "!"))
-    return replace(strategy, tells_once=True, declared=declared)
+    declared = [rule for rule in rules if not rule.gate or enabled(rule.gate.lstrip("!")) != (rule.gate[0] == "!")]
+    return replace(strategy, tells_once=True, declared=Declaration(declared) if declared else ())
 
 
 def _dropping(strategy: Strategy, drop: Drop) -> Strategy:

@@ -11,7 +11,7 @@ from gateway.kinds.declared_rules import RULES
 from gateway.kinds.strategies import MODULES, strategy_for
 from gateway.release.gates import Gates
 from gateway.validation.declared_checks import required
-from gateway.validation.declared_rules import DeclaredRules, errors_beside
+from gateway.validation.declared_rules import Declaration, DeclaredRules, errors_beside
 from gateway.validation.field import FieldError, invalid
 from gateway.validation.field import required as missing
 
@@ -20,7 +20,7 @@ def beside(group: str, resource: str, found: list[FieldError], new: Any, old: An
     return list(map(str, errors_beside(rules_of(group, resource), found, new, old)))
 
 
-def rules_of(group: str, resource: str) -> tuple[DeclaredRules, ...]:
+def rules_of(group: str, resource: str) -> Declaration | tuple[()]:
     return strategy_for(group, resource, "", Gates("1.37")).declared
 
 
@@ -78,7 +78,7 @@ def test_a_request_is_approved_or_denied() -> None:
 
 def test_a_member_that_is_not_there_has_no_rules() -> None:
     for path, errors in (("a?.b", 0), ("a.b", 1)):
-        assert len(errors_beside((DeclaredRules(path, (required,)),), [], {}, None)) == errors
+        assert len(errors_beside(Declaration([DeclaredRules(path, (required,))]), [], {}, None)) == errors
 
 
 @pytest.mark.parametrize(("once", "causes"), [(False, 2), (True, 1)])
