@@ -90,7 +90,7 @@ def update_managed(
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
         return _set(metadata, known, in_order=known is live)
-    left = _remaining(known, differences, type_, api_version)
+    left = _remaining(known, differences, type_, writer)
     if own.changed:
         left = _with_changes(left, writer, own.changed, now)
     _set(metadata, managers.capped(left))
@@ -203,13 +203,10 @@ def _fields_of_plain(
     new: JsonObject, type_: Type, reset: tuple[tuple[str, ...], ...], shared: SharedMember | None
 ) -> FieldSet | None:
     """The fields of a new object that follow from its names (see plain_creates.py); None for another object."""
-    if any(len(path) > 1 for path in reset) or (shared is not None and shared.fields is None):
+    if shared is not None and shared.fields is None:
         return None
-    beside = {path[0] for path in reset}
-    if shared is not None:
-        if shared.member in beside:
-            return None
-        beside.add(shared.member)
+    if (beside := _uncounted(reset, "" if shared is None else shared.member)) is None:
+        return None
     if (names := plain_names(new, type_, NEVER_OWNED, beside)) is None:
         return None
     known = known_of(type_)
@@ -222,6 +219,17 @@ def _fields_of_plain(
         return fields
     beside_it, below = fields, {f"f:{shared.member}": shared.fields}
     return shared.whole(names, lambda: union(beside_it, below))
+
+
+@lru_cache(256)
+def _uncounted(reset: tuple[tuple[str, ...], ...], member: str) -> frozenset[str] | None:
+    """The members of a new object that do not count beside its shared `member` ("": there is none); None if `reset`
+    has parts of members, or the shared one.
+    """
+    names = {path[0] for path in reset}
+    if member in names or any(len(path) > 1 for path in reset):
+        return None
+    return frozenset({*names, member} if member else names)
 
 
 @lru_cache(256)
@@ -284,8 +292,13 @@ _unowned = compiled(lambda type_: _owned(unset(type_), type_))
 """The empty object to compare new objects with. It must not be changed."""
 
 
-def _remaining(known: list[JsonObject], differences: Differences, type_: Type, api_version: str) -> list[JsonObject]:
-    """The entries without the fields that the write changes or removes. Entries that lose all fields are dropped."""
+def _remaining(
+    known: list[JsonObject], differences: Differences, type_: Type, writer: ManagerIdentity
+) -> list[JsonObject]:
+    """The entries without the fields that the write changes or removes. Entries that lose all fields are dropped.
+
+    The writer's own entry keeps the fields that the write changes: the writer owns them afterwards, too.
+    """
     left: list[JsonObject] = []
     for entry in known:
         version = entry["apiVersion"]
@@ -293,9 +306,14 @@ def _remaining(known: list[JsonObject], differences: Differences, type_: Type, a
         if found is None:
             continue
         fields: FieldSet = entry.get("fieldsV1") or {}
-        if version == api_version:
-            fields = reconciled(reconciled(fields, type_, found.changed), type_, found.removed)
-        fields = difference(difference(fields, found.changed), found.removed)
+        if version == writer.api_version:
+            fields = reconciled(fields, type_, found.changed)
+            if found.removed:
+                fields = reconciled(fields, type_, found.removed)
+        if identity_of(entry) != writer:
+            fields = difference(fields, found.changed)
+        if found.removed:
+            fields = difference(fields, found.removed)
         if fields:
             left.append(entry if fields is entry.get("fieldsV1") else {**entry, "fieldsV1": fields})
     return left
@@ -305,7 +323,7 @@ def _with_changes(entries: list[JsonObject], writer: ManagerIdentity, changed: F
     others = []
     for entry in entries:
         if identity_of(entry) == writer:
-            changed = union(changed, entry["fieldsV1"])
+            changed = union(entry["fieldsV1"], changed)
         else:
             others.append(entry)
     others.append(new_entry(writer, writer.api_version, now, changed))

@@ -24,7 +24,7 @@ def known_of(type_: Type) -> Known:
     return Memory(size=1 << 18, largest=4 << 10)
 
 
-def plain_names(obj: JsonObject, type_: Type, unowned: frozenset[str], beside: set[str]) -> Names | None:
+def plain_names(obj: JsonObject, type_: Type, unowned: frozenset[str], beside: frozenset[str]) -> Names | None:
     """The names from which the fields of a new object follow; None if they do not.
 
     `unowned` are members of the metadata without managers, `beside` members of the object that do not count.

@@ -79,8 +79,6 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakePatched:
     parse = read_once(write, lambda: module.parse(body, options.validation != "Ignore"))
 
     def make(present: Present, told: list[str]) -> Made:
-        from gateway.patches.outcome import undecodable
-
         old = present.obj
         assert old is not None  # a missing object gets 404 before the patch is parsed
         document, strict = parse()
@@ -88,6 +86,8 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakePatched:
         strict = strict + module.repeated(old, document, endpoint.type)
 
         def fail(message: str, strict: bool) -> status.StatusError:
+            from gateway.patches.outcome import undecodable
+
             shown = module.shown(old, parse_exactly(body), endpoint.type)
             return undecodable(shown, message, None if strict else read_as(result, resource))
 
@@ -108,7 +108,6 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakePatched:
 
     def make(present: Present, told: list[str]) -> Made:
         from gateway.patches import strategic_merge_patch
-        from gateway.patches.outcome import unconvertible
 
         old = present.obj
         assert old is not None
@@ -116,6 +115,8 @@ def _by_strategic_merge(write: Write, body: bytes) -> MakePatched:
         result = rewritten(endpoint.type, strategic_merge_patch.apply(old, document, endpoint.type))
 
         def fail(message: str, strict: bool) -> status.StatusError:
+            from gateway.patches.outcome import unconvertible
+
             return unconvertible(old, parse()[0], endpoint.type, message, strict)
 
         return _decoded(write, result, present, told, strict, fail, converted)

@@ -17,6 +17,9 @@ from gateway.jsontypes import JsonObject, dumps, identical
 
 _TOLD_APART = frozenset({"kind", "apiVersion", "metadata"})  # never shared, since every write reads or changes them
 
+_TOLD_AT_ONCE = ("labels", "annotations", "managedFields")
+"""Members of the metadata that have no numbers, so that Python's == says whether they are the same JSON."""
+
 
 class Touched(Exception):
     """A shared member was changed in place."""
@@ -65,6 +68,9 @@ class Kept:
 
     def is_all_of(self, new: JsonObject) -> bool:
         """Whether the new object is the same JSON as the old one."""
+        after, earlier = new["metadata"], self._old["metadata"]
+        if any(after.get(name) != earlier.get(name) for name in _TOLD_AT_ONCE):
+            return False
         rest, before = new.copy(), self._old.copy()
         for name in self._bytes:
             if rest.get(name) is before[name]:

@@ -80,6 +80,14 @@ def test_a_set_that_does_not_change_is_returned_itself(a: Any, b: Any) -> None:
     assert difference(fields, {}) is fields
 
 
+@given(MEMBERS, MEMBERS)
+def test_what_is_taken_away_and_given_back_need_not_be_taken_away(a: Any, b: Any) -> None:
+    fields, changed = made_of(a), made_of(b)
+    kept = union(fields, changed)
+    assert kept == union(changed, difference(fields, changed))
+    assert list(kept) == list(ordered(kept))
+
+
 def test_order_is_by_kind_then_by_value() -> None:
     wire: FieldSet = {"v:1": {}, 'k:{"port":443}': {}, 'k:{"port":80}': {}, "f:b": {}, "f:a": {}, "i:0": {}}
     assert list(from_wire(wire)) == ["f:a", "f:b", 'k:{"port":80}', 'k:{"port":443}', "v:1", "i:0"]
