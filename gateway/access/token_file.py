@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from gateway.access.authentication import Authenticated, with_authenticated
+from gateway.access.authentication import Authenticated, header_digest, with_authenticated
 from gateway.http.user import User
 
 
@@ -19,13 +19,13 @@ class InvalidTokenFile(Exception):
 class StaticTokens:
     """Authenticates static tokens. They are looked up by SHA-256: the time that this takes tells nothing about a token.
 
-    `headers` maps the SHA-256 of a whole Authorization header to its user.
+    `headers` maps the digest of a whole Authorization header to its user.
     """
 
     def __init__(self, users: Mapping[str, User]) -> None:
         """`users` maps tokens to users, as `read_token_file` returns them."""
         self._users = {_digest(token): user for token, user in users.items()}
-        self.headers = {sha256(b"Bearer " + token.encode()).digest(): user for token, user in users.items()}
+        self.headers = {header_digest(b"Bearer " + token.encode()): user for token, user in users.items()}
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
         user = self._users.get(_digest(token))

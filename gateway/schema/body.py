@@ -76,7 +76,10 @@ def _parse(data: bytes, float_place: str) -> tuple[Any, list[str]]:
         return value, []
     # orjson drops repeated keys: then they are missing when the value is written again. Other bytes may also differ
     # (white space, escapes), so quotation marks are counted: each string has two, and only \u0022 adds some.
-    if data.startswith(written) or (data.count(b'"') == written.count(b'"') and b"\\u0022" not in data):
+    if data.startswith(written) or (
+        data.count(b'"') == written.count(b'"')
+        and (b"\\" not in data or b"\\u0022" not in data)  # to look for one byte takes less than half the time
+    ):
         return Body(value, data) if type(value) is dict else value, []
     del value, written  # the exact parser needs the memory
     return _parse_slowly(data, float_place)

@@ -65,6 +65,7 @@ class Catalog:
         self._file = file
         self._building = Lock()
         self._known: dict[str, Type] = {}  # complete types
+        self._of_kinds: dict[str, Type] = {}  # those of kinds that there are, by group, version and kind
         self._types: dict[str, Type] = {}  # named types, which may still lack fields
         self._expressions: dict[tuple[str, str, tuple[str, ...], str], Type] = {}  # composite ones, and named variants
 
@@ -97,8 +98,14 @@ class Catalog:
         return str(name)
 
     def type_for(self, group: str, version: str, kind: str) -> Type:
-        """The type of a kind. Raises KeyError. There is no cache by name: clients may send any number of names."""
-        return self.type_of(self.type_name_for(group, version, kind))
+        """The type of a kind. Raises KeyError. Other names are not kept: clients may send any number of them."""
+        named = f"{group}/{version}/{kind}"
+        if (known := self._of_kinds.get(named)) is not None:
+            return known
+        found = self.type_of(self.type_name_for(group, version, kind))
+        if named in self.document["kinds"]:
+            self._of_kinds[named] = found
+        return found
 
     def _named(self, name: str) -> Type:
         known = self._types.get(name)

@@ -192,11 +192,13 @@ def _mask_trailing_dash(name: str) -> str:
 
 def name_is_dns_subdomain(name: str, prefix: bool) -> Messages:
     """The usual rule of object names; `prefix` is true for a generateName."""
-    return is_dns1123_subdomain(_mask_trailing_dash(name) if prefix else name)
+    text = _mask_trailing_dash(name) if prefix else name
+    return VALID if len(text) <= 253 and _is_subdomain(text) else is_dns1123_subdomain(text)  # most names are new
 
 
 def name_is_dns_label(name: str, prefix: bool) -> Messages:
-    return is_dns1123_label(_mask_trailing_dash(name) if prefix else name)
+    text = _mask_trailing_dash(name) if prefix else name
+    return VALID if len(text) <= 63 and _is_label(text) else is_dns1123_label(text)
 
 
 def name_is_dns1035_label(name: str, prefix: bool) -> Messages:

@@ -38,6 +38,8 @@ def deletion_cost_is_valid(annotations: dict[str, str]) -> bool:
 def validate_pod_annotations(
     annotations: dict[str, str], spec: JsonObject, path: str, errors: list[FieldError], options: PodOptions
 ) -> None:
+    if not any(map(has_meaning, annotations)):
+        return
     if MIRROR_ANNOTATION in annotations and not spec.get("nodeName"):
         text = "must set spec.nodeName if mirror pod annotation is set"
         errors.append(invalid(f"{path}[{MIRROR_ANNOTATION}]", annotations[MIRROR_ANNOTATION], text))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gateway.jsontypes import JsonObject
 from gateway.validation.addresses import ip_warnings
 from gateway.validation.field import first_places, go_quote
-from gateway.validation.names import is_dns1123_label, is_label_value
+from gateway.validation.names import is_label_value, name_is_dns_label
 from gateway.validation.node_labels import DEPRECATED as NODE_LABELS
 from gateway.validation.pod_annotations import APP_ARMOR, SECCOMP_CONTAINER, SECCOMP_POD
 from gateway.validation.pod_options import containers_with_path
@@ -57,7 +57,7 @@ def annotations_matter(annotations: dict[str, str]) -> bool:
 
 def name_warning(name: str, use: str) -> list[str]:
     """The warning about a name that is not a DNS label, but is used in a host name (`use` says for what)."""
-    if not (messages := is_dns1123_label(name)):
+    if not (messages := name_is_dns_label(name, prefix=False)):
         return []
     text = "which can result in surprising behavior; a DNS label is recommended"
     return [f"metadata.name: this is used in {use}, {text}: [{' '.join(messages)}]"]

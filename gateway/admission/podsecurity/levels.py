@@ -23,6 +23,8 @@ class Level(IntEnum):
     BASELINE = 1
     RESTRICTED = 2
 
+    __hash__ = int.__hash__  # Enum's own is slow, and each write of a pod needs it
+
     @property
     def text(self) -> str:
         """The name of the level in labels."""

@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from gateway.admission.podsecurity.levels import Level, LevelVersion
 from gateway.admission.record import Admission
+from gateway.kinds.attributes import Operation
 from storage.instruments import Counter, counter
 
 _REQUEST = ("request_operation", "resource", "subresource")
@@ -25,12 +26,16 @@ _ERRORS = counter(
     "fatal",
     *_REQUEST,
 )
+_OPERATIONS = {operation: operation.value.lower() for operation in Operation}
 _KINDS = {"pods": "pod", "namespaces": "namespace"}
 
 
 def _request(admission: Admission) -> tuple[str, str, str]:
-    operation = admission.operation.value.lower()
-    return operation, _KINDS.get(admission.resource.resource, "controller"), admission.subresource
+    return (
+        _OPERATIONS[admission.operation],
+        _KINDS.get(admission.resource.resource, "controller"),
+        admission.subresource,
+    )
 
 
 def count_evaluation(admission: Admission, allowed: bool, mode: str, policy: LevelVersion, newest: int) -> None:

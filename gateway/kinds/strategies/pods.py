@@ -265,7 +265,8 @@ _OF_CLAIMS = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAlloc
 
 def _validate_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     errors: list[FieldError] = []
-    _annotation_changes(pod, old, errors, _options(old, context))
+    if any(map(has_meaning, (*_annotations(pod), *_annotations(old)))):  # the others have no rules
+        _annotation_changes(pod, old, errors, _options(old, context))
     validate_pod_status_update(pod, old, errors, revised=context.enabled("PodStatusRevised"))
     return errors
 

@@ -13,6 +13,8 @@ from gateway.release.release import release_of
 from gateway.schema.catalog import catalog_of, type_for, type_of
 from gateway.schema.types import Omit, Type, TypeKind
 
+POD = "io.k8s.api.core.v1.Pod"
+
 
 @pytest.mark.parametrize("minor", [CATALOGUED, *CATALOGS])
 def test_every_type_of_a_catalog_can_be_built(minor: str) -> None:
@@ -20,6 +22,16 @@ def test_every_type_of_a_catalog_can_be_built(minor: str) -> None:
     for name in catalog.document["types"]:
         assert catalog.type_of(name).name
     assert catalog.document["version"] == minor
+
+
+def test_types_of_kinds_are_kept_by_the_names_of_kinds_alone() -> None:
+    catalog = catalog_of(CATALOGUED)
+    assert catalog.type_for("", "v1", "Pod") is catalog.type_for("", "v1", "Pod") is catalog.type_of(POD)
+    for number in range(3):
+        assert catalog.type_for(f"group{number}", "v1", "DeleteOptions").name
+        with pytest.raises(KeyError):
+            catalog.type_for(f"group{number}", "v1", "Pod")
+    assert catalog._of_kinds.keys() <= catalog.document["kinds"].keys()
 
 
 def test_a_registry_has_the_types_of_its_minor_whatever_the_process_serves() -> None:

@@ -1,6 +1,8 @@
 """Names, formats and addresses: which are valid, and the messages for others."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.validation.addresses import cidr_warnings, ip_warnings, validate_cidr, validate_ip, validate_ip_legacy
 from gateway.validation.formats import (
@@ -16,6 +18,7 @@ from gateway.validation.names import (
     is_dns1123_subdomain,
     is_label_value,
     is_qualified_name,
+    name_is_dns_label,
     name_is_dns_subdomain,
 )
 
@@ -136,3 +139,10 @@ def test_canonical_forms() -> None:
     assert cidr_warnings("c", "10.0.0.1/8") == [
         'c: CIDR value "10.0.0.1/8" is ambiguous in this context (should be "10.0.0.0/8" or "10.0.0.1/32"?)'
     ]
+
+
+@given(st.text("aA1-.\n", max_size=6), st.sampled_from(["", "a" * 58, "a" * 62, "a" * 63, "a" * 250, "a" * 253]))
+def test_the_rules_of_names_are_those_of_their_formats(end: str, beginning: str) -> None:
+    name = beginning + end
+    assert name_is_dns_subdomain(name, False) == is_dns1123_subdomain(name)
+    assert name_is_dns_label(name, False) == is_dns1123_label(name)

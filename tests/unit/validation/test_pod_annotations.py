@@ -5,9 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gateway.validation.field import FieldError
-from gateway.validation.pod_annotations import DELETION_COST, validate_pod_annotations
+from gateway.validation.pod_annotations import (
+    APP_ARMOR,
+    DELETION_COST,
+    SECCOMP_CONTAINER,
+    SECCOMP_POD,
+    has_meaning,
+    validate_pod_annotations,
+)
 from gateway.validation.pod_options import PodOptions
 
 MIRROR = "kubernetes.io/config.mirror"
@@ -55,3 +64,19 @@ def test_a_mirror_pod_names_its_node() -> None:
 def test_seccomp_profiles(key: str, profile: str, message: str) -> None:
     told = "".join(faults({key: profile}))
     assert message in told and bool(message) == bool(told)
+
+
+TOLERATIONS = "scheduler.alpha.kubernetes.io/tolerations"
+
+
+@given(
+    st.sampled_from(["", "x"]),
+    st.sampled_from(
+        [MIRROR, TOLERATIONS, DELETION_COST, SECCOMP_POD, SECCOMP_CONTAINER, APP_ARMOR, "a.kubernetes.io/"]
+    ),
+    st.sampled_from(["", "c", "/c"]),
+)
+def test_an_annotation_without_meaning_has_no_rule(before: str, known: str, after: str) -> None:
+    key = before + known + after
+    ruled = key in (MIRROR, TOLERATIONS, DELETION_COST) or key.startswith((SECCOMP_POD, SECCOMP_CONTAINER, APP_ARMOR))
+    assert has_meaning(key) == ruled
