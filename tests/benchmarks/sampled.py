@@ -3,7 +3,7 @@
 SIGUSR1 begins; SIGUSR2 ends, and writes samples by stage as JSON to the file that PROFILE_OUT names. A sample counts
 for the innermost function whose module belongs to a stage (STAGES): what such a function calls counts for it. What runs
 in C is seen at the next step of Python, so that TLS counts for HTTP, and epoll for what comes next. Samples slow the
-server by some percent; all stages alike.
+server by some percent; all stages alike. With PROFILE_BY=stack samples are by the functions that run, outermost first.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import runpy
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 from types import CodeType, FrameType
@@ -52,17 +53,44 @@ def stage_of(path: str) -> str:
     return next((stage for stage, parts in STAGES.items() if any(part in tail for part in parts)), "")
 
 
-def _sample(_signal: int, frame: FrameType | None) -> None:
+def stack_of(frame: FrameType | None) -> str:
+    """The functions that run, outermost first, each as FILE:NAME, with semicolons between them."""
+    found = list[str]()
+    while frame is not None:
+        code = frame.f_code
+        name = _known.get(code)
+        if name is None:
+            name = _known[code] = f"{_short(code.co_filename)}:{code.co_qualname}"
+        found.append(name)
+        frame = frame.f_back
+    return ";".join(reversed(found))
+
+
+def _short(path: str) -> str:
+    """A file's path from its package on: nothing of where this machine has it."""
+    for root in ("/site-packages/", f"/python3.{sys.version_info.minor}/"):
+        if root in path:
+            return path.rpartition(root)[2]
+    return next((path[path.rfind(root) + 1 :] for root in ("/gateway/", "/storage/") if root in path), Path(path).name)
+
+
+def _stage(frame: FrameType | None) -> str:
     while frame is not None:
         code = frame.f_code
         stage = _known.get(code)
         if stage is None:
             stage = _known[code] = stage_of(code.co_filename)
         if stage and code.co_name not in ("launch", "_run", "serve"):  # below which everything runs
-            _found[stage] += 1
-            return
+            return stage
         frame = frame.f_back
-    _found[REST] += 1
+    return REST
+
+
+_look = stack_of if os.environ.get("PROFILE_BY") == "stack" else _stage
+
+
+def _sample(_signal: int, frame: FrameType | None) -> None:
+    _found[_look(frame)] += 1
 
 
 def _begin(*_: object) -> None:

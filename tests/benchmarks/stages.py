@@ -81,13 +81,18 @@ def _is_below(process: int, ancestor: int) -> bool:
     return False
 
 
-def _written(out: Path) -> dict[str, int]:
+def written(out: Path) -> dict[str, int]:
     """Waits for the samples that a server writes to a file, and returns them."""
     while not out.exists():
         time.sleep(0.02)
     found: dict[str, int] = json.loads(out.read_text(encoding="utf-8"))
     out.unlink()
     return found
+
+
+async def settle() -> None:
+    """Waits until a start is over."""
+    await asyncio.sleep(_SETTLED)
 
 
 async def costs_of(case: Case, clients: Clients, etcd: int, out: Path, slices: int) -> Costs:
@@ -100,7 +105,7 @@ async def costs_of(case: Case, clients: Clients, etcd: int, out: Path, slices: i
             os.kill(pid, signal.SIGUSR1)
             await clients.send(requests, case.media_type)
             os.kill(pid, signal.SIGUSR2)
-            found.samples.update(await asyncio.to_thread(_written, out))
+            found.samples.update(await asyncio.to_thread(written, out))
             continue
         before, before_etcd = nanoseconds(pid), sum(nanoseconds(etcd))
         await clients.send(requests, case.media_type)
@@ -116,7 +121,7 @@ async def costs_of(case: Case, clients: Clients, etcd: int, out: Path, slices: i
 async def measure(clients: Clients, out: Path, options: argparse.Namespace) -> dict[str, Costs]:
     """All cases."""
     await fill(clients, OBJECTS)
-    await asyncio.sleep(_SETTLED)
+    await settle()
     etcd = etcd_of(clients.server.pid)
     wanted = [case for case in cases(OBJECTS) if case.name in CASES and options.only in case.name]
     return {case.name: await costs_of(case, clients, etcd, out, options.slices) for case in wanted}
