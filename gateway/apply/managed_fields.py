@@ -12,7 +12,7 @@ from typing import Protocol
 from gateway.apply import entries as managers
 from gateway.apply.comparison import Comparison, compare, unset
 from gateway.apply.entries import ManagerIdentity, identity_of, new_entry
-from gateway.apply.field_set import FieldSet, difference, of_paths, recursive_difference, union
+from gateway.apply.field_set import LEAF, FieldSet, difference, of_paths, recursive_difference, union
 from gateway.apply.in_versions import InVersions, ToVersion
 from gateway.apply.nonconformity import nonconformity
 from gateway.apply.plain_creates import known_of, plain_names, size_of
@@ -63,11 +63,13 @@ def update_managed(
     reset: tuple[tuple[str, ...], ...] = (),
     convert: ToVersion | None = None,
     shared: SharedMember | None = None,
+    emptied: FieldSet = LEAF,
 ) -> None:
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
     On entry, `new` has the managedFields that the client sent, if any. `reset`: the paths that a write through this
-    resource can't change. `shared`: a member of a new object whose value many objects have. An update of an object
+    resource can't change. `shared`: a member of a new object whose value many objects have. `emptied`: fields that
+    count as changed, although the objects are equal in them. An update of an object
     without managed fields does not add them. Raises ValueError if the object does not conform to its schema, or can't
     be converted to the version of a manager; then `new` has no managedFields.
     """
@@ -85,7 +87,7 @@ def update_managed(
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
-    differences = Differences(before, after, type_, api_version, reset, shared)
+    differences = Differences(before, after, type_, api_version, reset, shared, emptied)
     known = (before or after).remembered(known)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
@@ -134,6 +136,7 @@ class Differences:
         api_version: str,
         reset: tuple[tuple[str, ...], ...],
         shared: SharedMember | None = None,
+        emptied: FieldSet = LEAF,
     ) -> None:
         self._old, self._new = old, new
         self._reset = reset_set(reset)
@@ -141,6 +144,8 @@ class Differences:
             found = _compared(None if old is None else old.obj, new.obj, type_)
         else:
             found = _compared_new(new.obj, type_, shared)
+        if emptied:
+            found = Comparison(union(found.changed, emptied), found.removed)
         self._own = self._filtered(found)
         self._by_version: dict[str, Comparison | None] = {api_version: self._own}
 

@@ -12,11 +12,11 @@ from itertools import islice
 from gateway.jsontypes import JsonObject, dumps
 from gateway.validation.field import MOST_ERRORS, FieldError, go_quote
 
-_LONGEST_NAME = 4096
+_LONGEST_NAME = 8192
 
 
 def shown(name: str) -> str:
-    """A name for messages, cut to 4096 characters; valid names, kinds and paths are shorter."""
+    """A name for messages, cut to 8192 characters; valid names, kinds and paths are shorter."""
     return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..."
 
 

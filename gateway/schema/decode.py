@@ -15,7 +15,6 @@ import sys
 from base64 import b64decode, b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
@@ -27,8 +26,8 @@ from gateway.schema.exact import Number, PairsObject
 from gateway.schema.refusals import spelt
 from gateway.schema.repeated_members import merged
 from gateway.schema.times import TimeError, canonical_microtime, canonical_time
-from gateway.schema.types import Omit, Type, TypeKind, compiled
-from gateway.schema.zero import zero, zero_field
+from gateway.schema.types import Omit, Type, TypeKind, compiled, is_instant
+from gateway.schema.zero import zero, zero_members
 
 __all__ = ["DecodeError", "DecodeReport", "decode", "parse_to_decode"]
 
@@ -39,11 +38,13 @@ class DecodeReport:
 
     `problems` has both kinds in kube-apiserver's order: at most 100, without repetition. The objects in lists of a
     `trusted` value, which an API server has written, are not bounded. With `keyless`, paths leave out the keys of maps.
+    `emptied`: an empty value of an optional field was left out, and it may be a list or a map.
     """
 
     problems: list[str] = field(default_factory=list)
     trusted: bool = False
     keyless: bool = False
+    emptied: bool = False
 
     @property
     def unknown(self) -> list[str]:
@@ -83,6 +84,7 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
         result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
     except Mismatch:
         return _second_look(type_, source, report, most)
+    report.emptied |= marks.emptied
     if number and (not marks or has_infinity(result)):  # the decoder took it: it is in free-form JSON, or left out
         raise not_a_float(number)
     if marks:
@@ -103,12 +105,14 @@ def _second_look(type_: Type, source: Any, report: DecodeReport, most: int) -> J
     if type(source) is not PairsObject:
         exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
     examine(type_, exact, report.problems, report.keyless)
+    marks = Marks(most)
     try:
-        result: JsonObject = _decoder(type_)(merged(type_, exact), Marks(most))
+        result: JsonObject = _decoder(type_)(merged(type_, exact), marks)
     except Mismatch:
         if number := too_large(exact):
             raise not_a_float(number) from None
         raise DecodeError(f"json: cannot unmarshal object into Go value of type {type_.name}") from None
+    report.emptied |= marks.emptied
     return result
 
 
@@ -141,20 +145,14 @@ _decoder = compiled(_compile, meanwhile=_through)
 def _struct(type_: Type) -> Decoder:
     decoders: dict[str, Decoder] = {}
     plain: dict[str, type] = {}  # fields whose values need no decoding beyond being of one Python type
-    kept: set[str] = set()  # fields whose empty values are written
-    zeros: list[tuple[str, Any]] = []
-    structs: list[tuple[str, Callable[[], JsonObject]]] = []
+    kept = {each.name for each in type_.fields.values() if each.omit is not Omit.EMPTY}  # their empty values, too
+    instants = {each.name for each in type_.fields.values() if is_instant(each)}  # null is the zero time
+    octets = {each.name for each in type_.fields.values() if each.type.kind is TypeKind.BYTES}
+    zeros, structs = zero_members(type_)
     for each in type_.fields.values():
         decoders[each.name] = _decoder(each.type)
         if each.type.kind in (TypeKind.STRING, TypeKind.BOOL, TypeKind.DURATION):
             plain[each.name] = bool if each.type.kind is TypeKind.BOOL else str
-        if each.omit is not Omit.EMPTY:
-            kept.add(each.name)
-        if each.omit is Omit.NEVER:
-            if each.type.kind is TypeKind.STRUCT and not each.pointer:
-                structs.append((each.name, partial(zero, each.type) if zero(each.type) else dict))
-            else:
-                zeros.append((each.name, zero_field(each)))
     plain_type, decoder_of = plain.get, decoders.get
 
     def decode_struct(value: Any, marks: Marks) -> Any:
@@ -172,6 +170,10 @@ def _struct(type_: Type) -> Decoder:
                 item = decoder(item, marks)
                 if item or (item is not None and key in kept):
                     out[key] = item
+                elif item is None or item == [] or item == {} or key in octets:
+                    marks.emptied = True
+                    if key in instants:
+                        out[key] = None
         for key, empty in zeros:
             if key not in out:
                 out[key] = empty

@@ -16,19 +16,28 @@ _REFUSED = {("v1.CustomResourceDefinitionSpec", "versions")}
 """Fields whose empty lists validation refuses: they stay lists, so that the error shows what the client sent."""
 
 _LABELS = "spec.template.metadata.labels"  # an error shows them
+_CLAIMS = "spec.resources.claims"  # of a pod as a whole
+_TEMPLATE = (_LABELS, f"spec.template.{_CLAIMS}")
 _TOLD_APART: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("v1.DaemonSet", "v1.Deployment", "v1.ReplicaSet", "v1.ReplicationController"), (_LABELS,)),
-    "v1.Pod": ("status.resourceClaimStatuses", "status.nodeAllocatableResourceClaimStatuses"),
+    **dict.fromkeys(("v1.DaemonSet", "v1.Deployment", "v1.ReplicaSet", "v1.ReplicationController"), _TEMPLATE),
+    "v1.Pod": ("status.resourceClaimStatuses", "status.nodeAllocatableResourceClaimStatuses", _CLAIMS),
+    "v1.PodTemplate": (f"template.{_CLAIMS}",),
+    "v1.CronJob": (f"spec.jobTemplate.spec.template.{_CLAIMS}",),
     "v1.PersistentVolume": ("spec.capacity",),
     "v1.ResourceQuota": ("spec.scopes",),
-    "v1.StatefulSet": ("spec.volumeClaimTemplates", _LABELS),
-    "v1.Job": ("spec.successPolicy.rules", _LABELS),
+    "v1.StatefulSet": ("spec.volumeClaimTemplates", *_TEMPLATE),
+    "v1.Job": ("spec.successPolicy.rules", *_TEMPLATE),
     "v1.PersistentVolumeClaim": ("spec.resources.limits",),
     "v2.HorizontalPodAutoscaler": ("spec.behavior.scaleDown.policies", "spec.behavior.scaleUp.policies"),
     "v1.ServiceCIDR": ("spec.cidrs",),
     "v1.ResourceSlice": ("spec.devices", "spec.sharedCounters"),
 }
 """Fields that decoding drops when they are empty, although rules tell an empty one from an absent one."""
+_COMPARED_DEEPLY: Mapping[str, tuple[str, ...]] = {
+    "v1.NetworkPolicy": ("spec",),
+    "v1.MutatingWebhookConfiguration": ("webhooks",),
+    "v1.ValidatingWebhookConfiguration": ("webhooks",),
+}
 _MAPS = frozenset({"spec.capacity", "spec.resources.limits", _LABELS})
 
 _STRINGS = "stringData"  # of a Secret: its members replace those of `data`
@@ -117,6 +126,49 @@ def _is_empty(value: Any, path: str) -> bool:
             return False
         value = value.get(name)
     return isinstance(value, list | dict) and not value
+
+
+def compared_deeply(type_: Type, sent: Any, made: JsonObject) -> tuple[str, ...]:
+    """The members that Go compares by reflect.DeepEqual to count generations, if a client `sent` one with an empty
+    list, map or bytes that `made` lacks.
+    """
+    if type_.name not in _COMPARED_DEEPLY or not isinstance(sent, dict):
+        return ()
+    names = _COMPARED_DEEPLY[type_.name]
+    return tuple(n for n in names if n in sent and _lacks(type_.fields[n].type, sent[n], made.get(n)))
+
+
+def lacks_empty(type_: Type, sent: Any, made: Any) -> bool:
+    """Whether a client `sent`, at any depth, an empty list, map or bytes that the object `made` of it lacks.
+
+    Go holds such a value until it stores the object, and reflect.DeepEqual tells it from an absent one. It also tells a
+    zero time that was sent from a stored one, whose location differs.
+    """
+    if not sent or made is None:
+        return False
+    if isinstance(sent, list):
+        item = type_.elem
+        if item is None or type(made) is not list:
+            return False
+        return any(lacks_empty(item, given, kept) for given, kept in zip(sent, made, strict=False))
+    if not isinstance(sent, dict) or not isinstance(made, dict):
+        return False
+    if type_.kind is TypeKind.STRUCT:
+        fields = type_.fields
+        return any(_lacks(fields[name].type, given, made.get(name)) for name, given in sent.items() if name in fields)
+    return type_.elem is not None and any(lacks_empty(type_.elem, given, made.get(n)) for n, given in sent.items())
+
+
+def _lacks(type_: Type, given: Any, kept: Any) -> bool:
+    if type_.kind in _TOLD_BY_GO and not given and given is not None:
+        return not kept
+    if type_.kind in _TIMES:
+        return kept is None and given is not None
+    return lacks_empty(type_, given, kept)
+
+
+_TIMES = (TypeKind.TIME, TypeKind.MICROTIME)
+_TOLD_BY_GO: tuple[TypeKind, ...] = (TypeKind.LIST, TypeKind.MAP, TypeKind.BYTES)
 
 
 def with_empty_fields(obj: JsonObject, unstored: Sequence[str]) -> JsonObject:

@@ -37,12 +37,16 @@ class DecodeError(ValueError):
 
 
 class Marks(list[None]):
-    """Has one element for each unknown field that decoders met, and counts the objects in lists."""
+    """Has one element for each unknown field that decoders met, and counts the objects in lists.
 
-    __slots__ = ("_left", "_most")
+    `emptied`: a decoder has left an empty list, map or string out.
+    """
+
+    __slots__ = ("_left", "_most", "emptied")
 
     def __init__(self, most: int = MOST_ITEMS) -> None:
         self._left = self._most = most
+        self.emptied = False
 
     def take(self, count: int) -> None:
         """Counts the objects of a list. Raises DecodeError if all lists together have too many."""

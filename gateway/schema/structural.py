@@ -110,7 +110,7 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
     others: Reader | None = as_go_numbers if type_.preserves else None
     if type_.elem is not None:
         others = reader_of(type_.elem)
-    find, preserves = readers.get, type_.preserves
+    find, preserves, embedded = readers.get, type_.preserves, type_.embedded
 
     def read(value: Any, marks: Marks) -> Any:
         if not isinstance(value, dict):
@@ -126,6 +126,8 @@ def _members(type_: Type, reader_of: Callable[[Type], Reader]) -> Reader:
                     out[key] = read_member(item, marks)
                 elif read_member is _text:
                     raise Mismatch
+                elif embedded and key == "metadata":
+                    out[key] = {}
                 elif not drops_null:
                     out[key] = None
             elif others is not None:

@@ -7,8 +7,9 @@ digit, "," before fractions, offsets up to 24:60).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gateway.memo import memo
 
@@ -141,3 +142,11 @@ def _quoted(text: str) -> str:
         else:
             out += [f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogatepass")]
     return f'"{"".join(out)}"'
+
+
+ZERO_TIME = "0001-01-01T00:00:00Z"
+
+
+def instant(holder: Mapping[str, Any], key: str) -> str | None:
+    """The time in an optional field. A null is the zero time, which Go tells from an absent one (None)."""
+    return (holder[key] or ZERO_TIME) if key in holder else None

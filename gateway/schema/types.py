@@ -99,6 +99,11 @@ class Field:
     embedded_numbers: tuple[int, ...] = ()  # their protobuf field numbers, 0 for those that protobuf doesn't nest
 
 
+def is_instant(field: Field) -> bool:
+    """Whether a field is an optional time, whose zero time is written as null."""
+    return field.pointer and field.omit is Omit.NIL and field.type.kind in (TypeKind.TIME, TypeKind.MICROTIME)
+
+
 _R = TypeVar("_R")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from gateway.schema.types import Field, Omit, Type, TypeKind, compiled
@@ -35,3 +37,15 @@ def _always_written(type_: Type) -> tuple[Field, ...]:
 def zero_field(field: Field) -> Any:
     """The zero value of a field; None for a pointer in Go."""
     return None if field.pointer else zero(field.type)
+
+
+def zero_members(type_: Type) -> tuple[list[tuple[str, Any]], list[tuple[str, Callable[[], Any]]]]:
+    """The fields of a struct that Go always writes: zero values by name, and functions that make zero structs."""
+    zeros: list[tuple[str, Any]] = []
+    structs: list[tuple[str, Callable[[], Any]]] = []
+    for each in _always_written(type_):
+        if each.type.kind is TypeKind.STRUCT and not each.pointer:
+            structs.append((each.name, partial(zero, each.type) if zero(each.type) else dict))
+        else:
+            zeros.append((each.name, zero_field(each)))
+    return zeros, structs

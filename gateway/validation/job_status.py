@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gateway.jsontypes import JsonObject
+from gateway.schema.times import instant
 from gateway.validation.field import FieldError, duplicate, invalid, required, valueless
 from gateway.validation.internal_form import internal_json
 from gateway.validation.job_indexes import IndexFormatError, first_overlap, parse_indexes
@@ -31,7 +32,9 @@ class _Change:
     spec: JsonObject
 
     def of(self, *keys: str) -> bool:
-        return any(self.new.get(key) != self.old.get(key) for key in keys)
+        """Whether any of the fields changes. The zero time always does: Go compares its location, too."""
+        new, old = self.new, self.old
+        return any(instant(new, key) != instant(old, key) or (key in new and new[key] is None) for key in keys)
 
     def condition(self, *kinds: str) -> bool:
         return any(_has(self.new, kind) != _has(self.old, kind) for kind in kinds)
@@ -79,15 +82,15 @@ def _terminal_conditions(change: _Change, errors: list[FieldError]) -> None:
 
 def _completion_time(change: _Change, errors: list[FieldError]) -> None:
     path, complete = "status.completionTime", _has(change.new, "Complete")
-    start, end = change.new.get("startTime"), change.new.get("completionTime")
+    start, end = instant(change.new, "startTime"), instant(change.new, "completionTime")
     if change.condition("Complete") or change.of("completionTime"):
         if end is not None and not complete:
             text = "cannot set completionTime when there is no Complete=True condition"
-            errors.append(invalid(path, end, text))
+            errors.append(invalid(path, change.new["completionTime"], text))
         if end is None and complete:
             errors.append(required(path, "completionTime is required for Complete jobs"))
     if change.of("startTime", "completionTime") and start is not None and end is not None and end < start:
-        errors.append(invalid(path, end, "must be equal to or after `startTime`"))
+        errors.append(invalid(path, change.new["completionTime"], "must be equal to or after `startTime`"))
 
 
 def _targets(change: _Change, errors: list[FieldError]) -> None:
@@ -109,7 +112,7 @@ def _finished_job(change: _Change, errors: list[FieldError]) -> None:
     if (turned or change.of("active")) and active > 0:
         errors.append(invalid("status.active", active, "active>0 is invalid for finished job"))
     empty = change.spec.get("suspend") is True and change.spec.get("completions") == 0
-    if (turned or change.of("startTime")) and not empty and change.new.get("startTime") is None:
+    if (turned or change.of("startTime")) and not empty and "startTime" not in change.new:
         errors.append(required("status.startTime", "startTime is required for finished job"))
     some = uncounted and (uncounted.get("failed") or uncounted.get("succeeded"))
     if some and (turned or change.of("uncountedTerminatedPods")):
@@ -176,10 +179,10 @@ def _no_way_back(change: _Change, errors: list[FieldError]) -> None:
     elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
     if not elastic and new.get("succeeded", 0) < old.get("succeeded", 0):
         errors.append(invalid("status.succeeded", new.get("succeeded", 0), "cannot decrease the succeeded counter"))
-    if new.get("completionTime") and old.get("completionTime") and change.of("completionTime"):
+    if "completionTime" in new and "completionTime" in old and change.of("completionTime"):
         errors.append(invalid("status.completionTime", new["completionTime"], "field is immutable"))
     resuming = _has(old, "Suspended") and _has(new, "Suspended", "False")
-    if change.of("startTime") and not resuming and old.get("startTime") and not spec.get("suspend"):
+    if change.of("startTime") and not resuming and "startTime" in old and not spec.get("suspend"):
         text = "field is immutable for unsuspended job once set"
         errors.append(invalid("status.startTime", new.get("startTime"), text))
     if _has(old, "SuccessCriteriaMet") and not _has(new, "SuccessCriteriaMet"):

@@ -242,7 +242,7 @@ def _changed_errors(new: JsonObject, old: JsonObject, path: str) -> list[FieldEr
     if ("generation" in new or "generation" in old) and new.get("generation", 0) < old.get("generation", 0):
         found.append(invalid(f"{path}.generation", new.get("generation", 0), "must not be decremented"))
     for key, absent in _IMMUTABLE.items():
-        if new.get(key) != old.get(key):
+        if new.get(key) != old.get(key) or (key == "deletionTimestamp" and key in new and key not in old):
             found.append(invalid(f"{path}.{key}", new.get(key, absent), IMMUTABLE))
     return found
 

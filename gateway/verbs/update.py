@@ -34,7 +34,7 @@ async def update(endpoint: Endpoint, request: Request) -> Response:
         new: JsonObject = loads(pristine[0]) if pristine else given
         if not pristine:
             pristine.append(dumps(given))
-        track_fields(write, new, present)
+        track_fields(write, new, present, sent.emptied)
         return Made(new, unstored=sent.unstored)
 
     allowed = endpoint.strategy.allow_create_on_update

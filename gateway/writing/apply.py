@@ -14,12 +14,13 @@ from gateway.kinds.write_context import WriteOptions
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted, mismatch
 from gateway.schema.decode import DecodeError, DecodeReport
-from gateway.schema.empty_lists import null_empty_lists, unstored
+from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.errors import EmbeddedError, YamlError
 from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
+from gateway.writing.field_tracking import told_apart
 from gateway.writing.make import Made, Present
 from gateway.writing.patch_body import APPLY, APPLY_CBOR
 from gateway.writing.patch_steps import MakePatched, Parsed, read_internal, read_once
@@ -67,16 +68,18 @@ def applied(write: Write, parsed: Parsed, present: Present, told: list[str]) -> 
     told += _about_duplicates(write.options, duplicates)
     if merged is present.obj:
         return Made(merged)
-    new = _typed(write, configuration, merged)
+    report = DecodeReport()
+    new = _typed(write, configuration, merged, report)
     null_empty_lists(endpoint.type, new)
-    return Made(complete(new, None, resource, applied=True), unstored=unstored(endpoint.type, merged))
+    complete(new, None, resource, applied=True)
+    return Made(new, unstored=told_apart(endpoint.type, merged, new, report)[0])
 
 
-def _typed(write: Write, configuration: JsonObject, merged: JsonObject) -> JsonObject:
+def _typed(write: Write, configuration: JsonObject, merged: JsonObject, report: DecodeReport) -> JsonObject:
     """The merged value as an object of the type. Raises StatusError."""
     type_, resource = write.endpoint.type, write.resource
     try:
-        new = converted(type_, rewritten(type_, merged), DecodeReport())
+        new = converted(type_, rewritten(type_, merged), report)
     except EmbeddedError as error:  # for an apply, kube-apiserver finds this only in validation
         raise invalid(write, [FieldError("FieldValueInvalid", error.path, error.body)], merged) from None
     except DecodeError as error:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gateway.apply.field_set import LEAF, FieldSet
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
@@ -18,17 +19,20 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import has_type_of
 from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification, SpecTemplate, SpecTemplates
 from gateway.kinds.unserved_versions import taken_beside
+from gateway.schema.body import Body, parse_body, parse_exactly
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import unstored
 from gateway.schema.errors import YamlError
+from gateway.schema.exact import pairs
 from gateway.schema.outside import read_yaml
 from gateway.schema.protobuf import read_envelope, read_message
 from gateway.schema.protobuf_wire import ProtobufError
 from gateway.schema.refusals import json_kind
 from gateway.schema.types import Type
 from gateway.validation.field import go_quote
+from gateway.writing.field_tracking import told_apart
 from gateway.writing.offload import WEIGHTS, offloaded
-from gateway.writing.other_kinds import unfit, unreadable_as
+from gateway.writing.other_kinds import unfit, unknown_by_name, unreadable_as
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CBOR = "application/cbor"
@@ -45,6 +49,7 @@ class Sent(NamedTuple):
     size: int  # of the body in bytes
     unstored: Sequence[str] = ()  # members and paths that are not stored as they were sent: see empty_lists.unstored
     specification: Specification = ANY_SPECIFICATION  # of a new object
+    emptied: FieldSet = LEAF
 
 
 async def read_object(request: Request, endpoint: Endpoint, validation: str, *, new: bool = False) -> Sent:
@@ -83,24 +88,26 @@ class _Reader:
     def read(self, data: bytes, media_type: str) -> Sent:
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
-        lost = unstored(self.type, value)
-        return Sent(self._object(value, version, named, strict, DecodeReport()), len(data), lost)
+        report = DecodeReport()
+        obj = self._object(value, version, named, strict, report)
+        lost, emptied = told_apart(self.type, value, obj, report)
+        return Sent(obj, len(data), lost, emptied=emptied)
 
     def read_again(self, data: bytes, media_type: str, templates: SpecTemplates) -> Sent:
         """Reads the body. If an equal spec was read before, its decoded form is reused (see Templates)."""
         strict: list[str] = []
         value, version, named = self._parse(data, media_type, strict)
-        template = None if strict else templates.of(value)
+        template, lost = None if strict else templates.of(value), unstored(self.type, value)
         if template is None:
-            return Sent(self._object(value, version, named, strict, DecodeReport()), len(data))
+            return Sent(self._object(value, version, named, strict, DecodeReport()), len(data), lost)
         obj = None if template.settled is None else self._with_known(value, named, template.settled, templates)
         if obj is None:
             report = DecodeReport()
             obj = self._object(value, version, named, strict, report)
             if report.problems:
-                return Sent(obj, len(data))
+                return Sent(obj, len(data), lost)
             template.settled = dumps(obj[template.member])
-        return Sent(obj, len(data), specification=Specification(template))
+        return Sent(obj, len(data), lost, Specification(template))
 
     def _with_known(self, value: JsonObject, named: str, settled: bytes, templates: SpecTemplates) -> JsonObject | None:
         """The object with the known, decoded spec `settled`; None if there is any problem in the other members."""
@@ -116,9 +123,9 @@ class _Reader:
         obj[member] = loads(settled)
         return complete(obj, value, self.resource, named, default=templates.default_others)
 
-    def _unnamed(self, value: Any, version: str, data: bytes, media_type: str) -> Exception | None:
-        """The error if a custom object's apiVersion or kind is missing or wrong; None if both are right. (Only built-in
-        objects may leave them out.)
+    def _unnamed(self, value: Any, data: bytes, media_type: str) -> Exception | None:
+        """The error if a custom object's kind is missing, or its apiVersion null. (Only built-in objects may leave
+        them out.)
         """
         api_version, kind, given = self.api_version, self.kind, value if isinstance(value, dict) else {}
         if not given.get("kind"):
@@ -129,9 +136,7 @@ class _Reader:
             return _unrecognized(kind, problem, data)
         if "apiVersion" in given and given["apiVersion"] is None:
             return _cannot_handle(str(given["kind"]), "", kind, NO_API_VERSION)
-        if version == api_version and given.get("apiVersion"):
-            return None
-        return _other_version(version if given.get("apiVersion") else "", api_version)
+        return None
 
     def _parse(self, data: bytes, media_type: str, strict: list[str]) -> tuple[Any, str, str]:
         """The value of a body, and the version and kind that it names. Adds duplicate keys of YAML to `strict`."""
@@ -142,11 +147,26 @@ class _Reader:
         else:
             value = parse_document(data, media_type, kind, strict, strictly=self.validation != "Ignore")
         version, named = type_meta(value, data, api_version, kind)
-        if self.resource.custom and (error := self._unnamed(value, version, data, media_type)):
+        if self.resource.custom and (error := self._unnamed(value, data, media_type)):
             raise error
+        if self.resource.custom and not (version == api_version and value.get("apiVersion")):
+            self._tell_problems(value, version, named, strict)
+            raise _other_version(version if value.get("apiVersion") else "", api_version)
         if version not in (api_version, other) or (named != kind and not self.resource.custom):
             raise _other_kind(value, version, named, api_version, kind)
         return value, version, named
+
+    def _tell_problems(self, value: Any, version: str, named: str, strict: list[str]) -> None:
+        """Tells the problems of a custom object in another version. Raises StatusError 400 with Strict."""
+        if self.validation == "Ignore":
+            return
+        duplicates = parse_body(value.raw)[1] if type(value) is Body and value.duplicates else []
+        problems = [*strict, *duplicates, *(unknown_by_name(value, self.resource) or ())]
+        if problems and self.validation == "Strict":
+            if not value.get("apiVersion"):
+                raise bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
+            raise _cannot_handle(named, version, named, f"strict decoding error: {', '.join(problems)}")
+        self.warnings.extend(warning_lines(problems))
 
     def _decoded(self, value: Any, report: DecodeReport) -> JsonObject:
         obj = decode(self.type, value, report, self.sent)
@@ -161,9 +181,11 @@ class _Reader:
         except DecodeError as error:
             raise _cannot_handle(named, version, kind, str(error)) from None
         if validation != "Ignore" and (report.problems or strict):
-            problems = [*strict, *report.problems]
-            if validation == "Strict":
-                raise _cannot_handle(named, version, kind, f"strict decoding error: {', '.join(problems)}")
+            told = unknown_by_name(value, self.resource) if self.resource.custom else None
+            problems = [*strict, *(report.problems if told is None else report.duplicates + told)]
+            if validation == "Strict" and problems:
+                shown = named if self.resource.custom else kind
+                raise _cannot_handle(named, version, shown, f"strict decoding error: {', '.join(problems)}")
             self.warnings.extend(warning_lines(problems))
         return complete(obj, value, self.resource, named)
 
@@ -272,9 +294,11 @@ def _other_version(version: str, api_version: str) -> Exception:
 
 
 def version_and_kind(value: JsonObject) -> tuple[str, str]:
-    """The apiVersion and kind of a JSON object; the case of the member names does not count. Raises DecodeError."""
+    """The apiVersion and kind of a JSON object; the case of the member names does not count. Of repeated members the
+    last one counts that is not null. Raises DecodeError for the first one that is no text.
+    """
     found = {"apiversion": "", "kind": ""}
-    for key, given in value.items():
+    for key, given in pairs(parse_exactly(value.raw)) if type(value) is Body and value.duplicates else value.items():
         name = key.lower()
         if name in found and given is not None:
             if not isinstance(given, str):

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
+from typing import Any
 
 from gateway.apply import update_managed
+from gateway.apply.field_set import LEAF, FieldSet
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject
-from gateway.schema.empty_lists import null_empty_lists
+from gateway.schema.decode import DecodeReport
+from gateway.schema.empty_lists import compared_deeply, null_empty_lists, unstored
+from gateway.schema.types import Type
 from gateway.writing.make import Present
 from gateway.writing.write import Write
 
 
-def track_fields(write: Write, new: JsonObject, present: Present | None = None) -> None:
+def track_fields(write: Write, new: JsonObject, present: Present | None = None, emptied: FieldSet = LEAF) -> None:
     """Records in `new`'s managedFields the fields that differ from the present object; both are in the served version.
 
-    Without `present` the object is new. After that, empty lists in `new` are changed to their stored form. Managed
-    fields needed them as they were sent.
+    `emptied`: fields that count as changed, by empty lists that `new` lacks. Without `present` the object is new. After
+    that, empty lists in `new` are changed to their stored form. Managed fields needed them as they were sent.
     """
     resource, endpoint = write.resource, write.endpoint
     old, convert = (None, endpoint.convert) if present is None else (present.obj, present.convert)
@@ -34,6 +39,7 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None) 
             reset=endpoint.strategy.reset_fields,
             convert=convert,
             shared=write.context.specification.template if old is None else None,
+            emptied=LEAF if old is None else emptied,
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
         _keep_owners(write, new, old)
@@ -55,3 +61,17 @@ def _show_as_stored(endpoint: Endpoint, new: JsonObject) -> None:
     annotations = endpoint.served(endpoint.to_storage(new))["metadata"].get("annotations")
     if annotations:
         new["metadata"]["annotations"] = annotations
+
+
+def told_apart(type_: Type, sent: Any, made: JsonObject, report: DecodeReport) -> tuple[Sequence[str], FieldSet]:
+    """What storage changes of a value that a client sent: names and paths as of `unstored`, and the fields that an
+    update changes (see `gateway.apply.emptied`).
+
+    `made` is the object that was decoded from it, with this report.
+    """
+    lost = unstored(type_, sent)
+    if not report.emptied:
+        return lost, LEAF
+    from gateway.apply.emptied import emptied_fields  # rare
+
+    return [*lost, *compared_deeply(type_, sent, made)], emptied_fields(type_, sent, made)

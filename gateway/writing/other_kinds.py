@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import internal_package, is_registered, unregistered
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
@@ -41,3 +42,24 @@ def unfit(value: Any, version: str, named: str, api_version: str, kind: str) -> 
         return problem
     package = internal_package(api_version.rpartition("/")[0])
     return f"converting ({version.rpartition('/')[2]}.{named}) to ({package}.{kind}): unknown conversion"
+
+
+_OF_ALL = frozenset({"apiVersion", "kind", "metadata"})
+
+
+def unknown_by_name(value: Any, resource: Resource) -> list[str] | None:
+    """The problems with the fields of an object, if no schema of its definition tells them; None if one does.
+
+    As kube-apiserver prunes: by the schema of the version in the object, which may not exist, and only objects of the
+    definition's group and kind.
+    """
+    if not isinstance(value, dict):
+        return None
+    version, kind = str(value.get("apiVersion")), value.get("kind")
+    if version == resource.api_version and kind == resource.kind:
+        return None
+    if kind != resource.kind or version.rpartition("/")[0] != resource.group:
+        return []
+    if version.rpartition("/")[2] in {each.version for each in resource.model.versions}:
+        return None
+    return [f'unknown field "{name}"' for name in sorted(value.keys() - _OF_ALL)]

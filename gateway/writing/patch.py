@@ -17,17 +17,17 @@ from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted
 from gateway.schema.body import parse_exactly
 from gateway.schema.decode import DecodeError, DecodeReport, decode
-from gateway.schema.empty_lists import unstored
 from gateway.schema.types import Type
 from gateway.writing.apply import applied, by_apply
 from gateway.writing.body import complete
-from gateway.writing.field_tracking import track_fields
+from gateway.writing.field_tracking import told_apart, track_fields
 from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.offload import BIG, YAML
+from gateway.writing.other_kinds import unknown_by_name
 from gateway.writing.patch_body import APPLIES, APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gateway.writing.patch_steps import Fail, MakePatched, Parsed, read_anew, read_internal, read_once
 from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as
-from gateway.writing.unchanged_members import Kept, kept
+from gateway.writing.unchanged_members import Kept, holds_zero_time, kept
 from gateway.writing.write import Write
 
 Read = Callable[[Type, Any, DecodeReport], JsonObject]
@@ -147,16 +147,18 @@ def _decoded(
     try:
         if read is decode:
             check_type_meta(result, resource)
-            if not resource.defined and (unknown := _unknown_without_version(resource, result)) is not None:
-                told += _strictness(options, [*strict, *unknown], fail)
+            if not resource.defined and (nameless := _unknown_without_version(resource, result)) is not None:
+                told += _strictness(options, [*strict, *nameless], fail)
                 metadata.match_name({}, write.context.name)
         new, members = _read(write, read, result, present, report)
     except DecodeError as error:
         raise fail(str(error), False) from None
     read_internal(resource, new, fail if read is decode else None)
-    if report.problems and options.validation != "Ignore":
-        report = _reported_by_name(write, read, result)
-    told += _strictness(options, [*strict, *report.problems], fail)
+    problems = report.problems
+    if problems and options.validation != "Ignore":
+        unknown = unknown_by_name(result, resource) if resource.custom else None
+        problems = _reported_by_name(write, read, result).problems if unknown is None else unknown
+    told += _strictness(options, [*strict, *problems], fail)
     templates = write.endpoint.object_strategy.templates
     apart = members is not None and templates is not None and SpecTemplate.member in members
     default = templates.default_others if apart and templates is not None else None
@@ -164,8 +166,9 @@ def _decoded(
         complete(new, None, resource, str(new["kind"]), default=default)["apiVersion"] = result["apiVersion"]
     else:
         complete(new, result, resource, default=default)
-    track_fields(write, new, present)
-    return Made(new, members, unstored(write.endpoint.type, result))
+    lost, emptied = told_apart(write.endpoint.type, result, new, report)
+    track_fields(write, new, present, emptied)
+    return Made(new, members, lost)
 
 
 def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
@@ -184,7 +187,8 @@ def _read(
     """
     if read is decode and (other := named_version(result, write.resource)) is not None:
         return _converted(write.resource, other, result, report), None
-    members = kept(present.obj, result) if present.shares and present.obj is not None else None
+    shares = present.shares and not holds_zero_time(write.endpoint.type, present.value)
+    members = kept(present.obj, result) if shares else None
     if members is None:
         return read(write.endpoint.type, result, report), None
     new = read(write.endpoint.type, members.apart_from(result), report)

@@ -14,6 +14,7 @@ import orjson
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.jsontypes import JsonObject, dumps, identical
+from gateway.schema.types import Type, compiled, is_instant
 
 _TOLD_APART = frozenset({"kind", "apiVersion", "metadata"})  # never shared, since every write reads or changes them
 
@@ -99,9 +100,31 @@ def keeps(endpoint: Endpoint) -> bool:
     )
 
 
-def kept(old: JsonObject, patched: Any) -> Kept | None:
+def holds_zero_time(type_: Type, value: bytes) -> bool:
+    """Whether a stored object has the zero time in an optional field. A patch removes it: its JSON is null."""
+    return any(name in value for name in _zero_times(type_))
+
+
+@compiled
+def _zero_times(type_: Type) -> tuple[bytes, ...]:
+    members = (field.type for name, field in type_.fields.items() if name != "metadata")
+    names = set[str]().union(*(_times(member, set()) for member in members))
+    return tuple(f'"{name}":null'.encode() for name in sorted(names))
+
+
+def _times(type_: Type, seen: set[Type]) -> set[str]:
+    """The names of the optional times in a type."""
+    if type_ in seen:
+        return set()
+    seen.add(type_)
+    found = {each.name for each in type_.fields.values() if is_instant(each)}
+    below = [each.type for each in type_.fields.values()] + ([type_.elem] if type_.elem is not None else [])
+    return found.union(*(_times(each, seen) for each in below))
+
+
+def kept(old: JsonObject | None, patched: Any) -> Kept | None:
     """The members that a patch's result shares with the old object; None if there are none."""
-    if type(patched) is not dict:
+    if old is None or type(patched) is not dict:
         return None
     names = [
         name

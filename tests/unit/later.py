@@ -81,6 +81,7 @@ PARTS = {
     "with the first request of its kind": (
         "gateway.allocation.services",
         "gateway.quotas.room",
+        "gateway.apply.emptied",
         "gateway.encodings.cbor",
         "gateway.encodings.cbor_encoder",
         "gateway.encodings.partial_encoder",

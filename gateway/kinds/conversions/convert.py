@@ -15,6 +15,7 @@ from gateway.kinds.identity import GroupVersion
 from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeReport, decode
 
+_SCALED = "lastScaleTime"  # of a HorizontalPodAutoscaler
 _EVENT_NAMES = {  # core v1 -> events.k8s.io v1
     "involvedObject": "regarding",
     "message": "note",
@@ -37,7 +38,11 @@ def convert(obj: JsonObject, kind: str, source: GroupVersion, target: GroupVersi
     if change is None:
         raise ValueError(f"{kind} of {source} cannot be converted to {target}")
     changed = change(obj) | {"kind": kind, "apiVersion": target.api_version}
-    return decode(type_for(*target, kind), changed, DecodeReport())
+    made = decode(type_for(*target, kind), changed, DecodeReport())
+    if _SCALED in made.get("status", {}) or _SCALED not in (obj.get("status") or {}):
+        return made
+    made["status"][_SCALED] = None  # the zero time, which decoding takes for an absent one
+    return made
 
 
 def _renamed(names: dict[str, str], obj: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import bump_generation, empty_status, keep, keep_spec_and_metadata
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.schema.times import instant
 from gateway.validation.checks import same
 from gateway.validation.conditions import validate_conditions
 from gateway.validation.devices import validate_driver_name, validate_pool_name, validate_taint
@@ -25,7 +26,7 @@ def _prepare_for_update(obj: JsonObject, old: JsonObject, context: WriteContext)
     """A new effect of the taint sets timeAdded to now, unless the update changes timeAdded itself."""
     keep(obj, old, "status")
     taint, before = _taint(obj), _taint(old)
-    if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
+    if taint.get("effect") != before.get("effect") and instant(taint, "timeAdded") == instant(before, "timeAdded"):
         taint["timeAdded"] = context.now
     if not same(obj.get("spec"), old.get("spec")):
         bump_generation(obj, old)

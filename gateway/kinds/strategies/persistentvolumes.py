@@ -8,6 +8,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
+from gateway.schema.times import instant
 from gateway.validation.checks import immutable, same
 from gateway.validation.field import FieldError, forbidden, invalid, required
 from gateway.validation.go_structs import verbatim, volume_source_difference
@@ -145,10 +146,10 @@ def _prepare_for_create(obj: JsonObject, context: WriteContext) -> None:
 def _prepare_status(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
     keep_spec(obj, old, context)
     status, before = obj.setdefault("status", {}), old.get("status") or {}
-    given, kept = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+    given, kept = instant(status, "lastPhaseTransitionTime"), instant(before, "lastPhaseTransitionTime")
     if status.get("phase") == before.get("phase"):
         if given is None and kept is not None:
-            status["lastPhaseTransitionTime"] = kept
+            status["lastPhaseTransitionTime"] = before["lastPhaseTransitionTime"]
     elif given is None or given == kept:
         status["lastPhaseTransitionTime"] = context.now
 

@@ -91,12 +91,15 @@ def first_generation(obj: JsonObject, context: WriteContext) -> None:
 
 
 def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
-    """A prepare_for_update: with `status` keeps the old status; a change of any of `keys` increments the generation."""
+    """A prepare_for_update: with `status` keeps the old status; a change of any of `keys` increments the generation.
+
+    For the kinds in `empty_lists.compared_deeply`, so does an empty list that the client sent.
+    """
 
     def prepare(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:
         if status:
             keep(obj, old, "status")
-        if any(not same(obj.get(key), old.get(key)) for key in keys):
+        if any(key in context.unstored or not same(obj.get(key), old.get(key)) for key in keys):
             bump_generation(obj, old)
 
     return prepare

@@ -15,4 +15,4 @@ def test_a_name_that_nothing_has_is_cut() -> None:
     long = "\u200b" * 300_000
     for error in (not_found(long, long, long), conflict(long, long, long, ""), forbidden(long, long, long, "")):
         assert len(error.message) < 100_000
-        assert error.details is not None and error.details["name"] == "\u200b" * 4096 + "..."
+        assert error.details is not None and error.details["name"] == "\u200b" * 8192 + "..."
