@@ -29,6 +29,8 @@ _ENDPOINTS = GroupVersionResource("", "v1", "endpoints")
 
 log = logging.getLogger(__name__)
 
+_BEYOND = 32768  # beyond the usual range, whatever the range is
+
 
 class Holding:
     """The addresses and ports that one write has allocated, and those that it releases once it has succeeded."""
@@ -61,9 +63,10 @@ class Holding:
         return wanted
 
     async def _dry_port(self, wanted: int) -> int:
-        """The port that a dry run answers with: `wanted`, or one beyond the range, which is clearly not a real one."""
+        """The port that a dry run answers with: `wanted`, or the one after the largest of this write so far. The first
+        one is clearly not a real one."""
         if not wanted:
-            wanted = max([self._ports.last + 1, *self._taken_ports]) + 1
+            wanted = max(self._taken_ports, default=_BEYOND) + 1
         elif wanted in self._taken_ports or await self._ports.is_taken(wanted):
             raise AllocationError("provided port is already allocated")
         self._taken_ports.append(wanted)

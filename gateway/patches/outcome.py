@@ -15,8 +15,9 @@ from gateway.validation import field as errors
 from gateway.validation.go_print import go_print
 
 
-def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
-    """The error for a JSON patch or merge patch. `shown` is the patched document, as the error quotes it.
+def undecodable(shown: Any, message: str, type_: Type | None, quoted: Any = None) -> StatusError:
+    """The error for a JSON patch or merge patch. `shown` is the patched document, as the error quotes it; `quoted` is
+    the same with the client's spelling of strings, if that may differ.
 
     `message` is the error of the decoder. With a `type_`, `shown` is decoded once more, and that error takes the place
     of `message`. It quotes numbers as they are written, and is about the first mistake in the order of `shown`. Errors
@@ -27,7 +28,7 @@ def undecodable(shown: Any, message: str, type_: Type | None) -> StatusError:
             decode(type_, shown, DecodeReport())
         except DecodeError as error:
             message = str(error)
-    return _refused(go_escaped(written(shown).decode()), message)
+    return _refused(go_escaped(written(shown if quoted is None else quoted).decode()), message)
 
 
 def unconvertible(

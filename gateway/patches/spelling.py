@@ -35,6 +35,11 @@ def as_spelt(body: bytes) -> Any:
     return plain(parse_exactly(body, _spelt))
 
 
+def as_quoted(body: bytes) -> Any:
+    """The patch as `parse_exactly` reads it, with `Spelt` strings for messages. Raises as that does."""
+    return parse_exactly(body, _spelt)
+
+
 def same_spelling(one: Any, other: Any) -> bool:
     """Whether all strings in two equal values have the same spelling."""
     todo = [(one, other)]
@@ -67,6 +72,8 @@ def _written(value: Any) -> bytes:
 def _fragment(value: Any) -> Any:
     if type(value) is Number:
         return orjson.Fragment(value.text)
+    if type(value) is Spelt:
+        return orjson.Fragment(f'"{value.raw}"')
     if type(value) is PairsObject:
         members = (orjson.dumps(key) + b":" + _written(item) for key, item in value.pairs)
         return orjson.Fragment(b"{" + b",".join(members) + b"}")

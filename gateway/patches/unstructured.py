@@ -95,6 +95,10 @@ def mismatch(value: Any, type_: Type) -> str | None:
             )
         case TypeKind.INT_OR_STRING:
             return refusal_of_own(type_, _written(value))
+        case TypeKind.ANY if type_.elem is not None:
+            from gateway.schema.problems import refusal_of_choice
+
+            return refusal_of_choice(type_, value)
         case TypeKind.STRING | TypeKind.BOOL | TypeKind.INT32 | TypeKind.INT64 | TypeKind.FLOAT:
             return _scalar_mismatch(value, type_)
         case _:

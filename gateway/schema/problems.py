@@ -67,7 +67,8 @@ class _Examiner:
     def worded(self, refusal: Refusal) -> str:
         if not refusal.go_type:
             return refusal.text
-        place = f"struct field {self.struct}.{'.'.join(self.fields)} of" if self.fields else "value of"
+        fields = (*self.fields, *refusal.fields)
+        place = f"struct field {self.struct}.{'.'.join(fields)} of" if fields else "value of"
         return f"json: cannot unmarshal {refusal.text} into Go {place} type {refusal.go_type}"
 
     def value(self, type_: Type, value: Any) -> None:
@@ -203,10 +204,7 @@ def _json(value: Any) -> str:
 
 
 def _schema_or(type_: Type, value: Any) -> None:
-    """Examines a JSONSchemaPropsOr*. Raises the first Refusal of its content.
-
-    Go decodes the content apart, so the error names the field that holds it, and no field inside.
-    """
+    """Examines a JSONSchemaPropsOr*. Raises the first Refusal of its content, which names the fields inside."""
     inner: Type
     if isinstance(value, dict):
         inner = type_.element()
@@ -220,7 +218,10 @@ def _schema_or(type_: Type, value: Any) -> None:
         elem = STRING if type_.name.endswith("OrStringArray") else type_.element()
         inner = Type(TypeKind.LIST, f"[]{elem.name}", elem=elem)
     apart = _FirstRefusal()
-    apart.value(inner, value)
+    try:
+        apart.value(inner, value)
+    except Refusal as refusal:
+        raise Refusal(refusal.text, refusal.go_type, (*apart.fields, *refusal.fields)) from None
     if apart.first:
         raise apart.first
 
@@ -231,5 +232,17 @@ class _FirstRefusal(_Examiner):
     first: Refusal | None = None
 
     def worded(self, refusal: Refusal) -> str:
-        self.first = self.first or refusal
+        if self.first is None:
+            self.first = Refusal(refusal.text, refusal.go_type, (*self.fields, *refusal.fields))
         return refusal.text
+
+
+def refusal_of_choice(type_: Type, value: Any) -> str | None:
+    """The error of Go's own decoder for a JSONSchemaPropsOr*; None if the value fits."""
+    try:
+        _schema_or(type_, value)
+    except Refusal as refusal:
+        apart = _Examiner()
+        apart.struct = type_.element().name.rpartition(".")[2]
+        return apart.worded(refusal)
+    return None

@@ -20,11 +20,13 @@ _UINT8 = Type(TypeKind.INT32, "uint8")
 
 
 class Refusal(Exception):
-    """A type refuses a value. `text` is the whole message, or, with a `go_type`, the JSON kind or number refused."""
+    """A type refuses a value. `text` is the whole message, or, with a `go_type`, the JSON kind or number refused.
+    `fields` leads to the value from where the examiner is.
+    """
 
-    def __init__(self, text: str, go_type: str = "") -> None:
+    def __init__(self, text: str, go_type: str = "", fields: tuple[str, ...] = ()) -> None:
         super().__init__(text)
-        self.text, self.go_type = text, go_type
+        self.text, self.go_type, self.fields = text, go_type, fields
 
 
 def refusal_of_own(type_: Type, value: Any) -> str | None:

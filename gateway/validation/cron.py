@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import NamedTuple
-from zoneinfo import ZoneInfo
+from zoneinfo import TZPATH, ZoneInfo
 
 from gateway.memo import memo
 from gateway.schema.integers import parse_int
@@ -145,7 +146,21 @@ def location_error(name: str) -> str:
         return ""
     if ".." in name or name[0] in "/\\" or "\\" in name:
         return "time: invalid location name"
-    return "" if _zone_exists(name) or not _zone_exists("Europe/Berlin") else f"unknown time zone {name}"
+    return "" if _zone_exists(name) or not _zone_exists("Europe/Berlin") else _reading_error(name)
+
+
+def _reading_error(name: str) -> str:
+    """The error of reading a time zone that does not exist, from the directories that have the others."""
+    parts = name.split("/")
+    if any(_zone_exists("/".join(parts[:count])) for count in range(1, len(parts))):
+        return "not a directory"
+    try:
+        found = [path for path in (Path(directory, name) for directory in TZPATH) if path.exists()]
+    except (OSError, ValueError):  # too long, or with a null character
+        found = []
+    if not found:
+        return f"unknown time zone {name}"
+    return "is a directory" if found[0].is_dir() else "malformed time zone information"
 
 
 def _zone_exists(name: str) -> bool:

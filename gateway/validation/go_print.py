@@ -21,9 +21,13 @@ def go_float(value: float) -> str:
 
 def go_number(value: float) -> str:
     """A JSON number as Go's %v prints it: as an integer if it was written as one and fits 64 bits, else as a float."""
-    if isinstance(value, int) and type(value) is not Whole and -(2**63) <= value < 2**63:
+    if isinstance(value, int) and type(value) is not Whole and _fits(value):
         return str(value)
     return go_float(float(value))
+
+
+def _fits(value: int) -> bool:
+    return -(2**63) <= value < 2**63
 
 
 def go_print(value: Any) -> str:
@@ -33,8 +37,8 @@ def go_print(value: Any) -> str:
             return "<nil>"
         case bool():
             return "true" if value else "false"
-        case float() | Whole():
-            return go_float(float(value))
+        case int() | float():
+            return go_number(value)
         case dict():
             return "map[" + " ".join(f"{key}:{go_print(value[key])}" for key in sorted(value)) + "]"
         case list():
@@ -50,7 +54,7 @@ def go_type(value: Any) -> str:
             return "%!s(<nil>)"
         case bool():
             return "bool"
-        case int() if type(value) is not Whole:
+        case int() if type(value) is not Whole and _fits(value):
             return "int64"
         case int() | float():
             return "float64"

@@ -87,9 +87,11 @@ def _by_json(write: Write, body: bytes, module: Any) -> MakePatched:
 
         def fail(message: str, strict: bool) -> status.StatusError:
             from gateway.patches.outcome import undecodable
+            from gateway.patches.spelling import as_quoted
 
             shown = module.shown(old, parse_exactly(body), endpoint.type)
-            return undecodable(shown, message, None if strict else read_as(result, resource))
+            quoted = module.shown(old, as_quoted(body), endpoint.type) if b"\\" in body else None
+            return undecodable(shown, message, None if strict else read_as(result, resource), quoted)
 
         return _decoded(write, result, present, told, strict, fail)
 

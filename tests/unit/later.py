@@ -99,6 +99,7 @@ PARTS = {
         "gateway.patches.json_patch",
         "gateway.patches.merge_patch",
         "gateway.patches.outcome",
+        "gateway.patches.spelling",
         "gateway.patches.strategic_merge_patch",
         "gateway.reading.watch_body",
         "gateway.requests.start_stages",

@@ -12,7 +12,7 @@ from gateway.schema.empty_lists import compared_deeply
 from tests.unit.validation.replaying import resource_of
 
 RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
-ANY_POD = {"podSelector": {"matchLabels": {}}}
+ANY_POD: dict[str, Any] = {"podSelector": {"matchLabels": {}}}
 EXISTS = {"key": "a", "operator": "Exists"}
 NO_VALUES = {**EXISTS, "values": []}
 MATCHING = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchFields": []}}]}

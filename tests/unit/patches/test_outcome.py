@@ -8,12 +8,15 @@ import pytest
 
 from gateway.jsontypes import dumps
 from gateway.patches import json_patch, merge_patch, outcome
-from gateway.patches.spelling import written
+from gateway.patches.spelling import as_quoted, written
+from gateway.patches.unstructured import mismatch
 from gateway.schema.body import parse_exactly
 from gateway.schema.catalog import type_for
+from gateway.schema.decode import DecodeError, DecodeReport, decode
 from gateway.validation.go_print import go_print
 
 CONFIG_MAP = type_for("", "v1", "ConfigMap")
+_SCHEMA_FIELD = "json: cannot unmarshal number into Go struct field JSONSchemaProps.{} of type string"
 DOCUMENT = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"uid": "u", "name": "c"}, "data": {"a": "<"}}
 
 
@@ -137,3 +140,43 @@ def test_the_first_mistake_in_the_order_of_what_is_quoted_is_told() -> None:
     assert list(shown) == ["apiVersion", "data", "kind", "metadata"]
     error = outcome.undecodable(shown, "json: another", CONFIG_MAP)
     assert error.message.endswith("json: cannot unmarshal bool into Go struct field ConfigMap.data of type string")
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ('{"data":{"x":"0\\u00fc","y":[]}}', '"x":"0\\u00fc"'),
+        ('{"data":{"x":"\\/","y":[]}}', '"x":"\\/"'),
+        ('{"data":{"x":"<","y":[]}}', '"x":"\\u003c"'),
+    ],
+)
+def test_strings_are_quoted_as_the_client_spelt_them(body: str, shown: str) -> None:
+    plain, quoted = (
+        merge_patch.shown(DOCUMENT, read(body.encode()), CONFIG_MAP) for read in (parse_exactly, as_quoted)
+    )
+    error = outcome.undecodable(plain, "why", CONFIG_MAP, quoted)
+    assert shown.replace("\\", "\\\\").replace('"', '\\"') in error.message
+    assert error.message.endswith("cannot unmarshal array into Go struct field ConfigMap.data of type string")
+
+
+def test_a_large_integer_of_a_strategic_patch_is_a_float() -> None:
+    error = outcome.unconvertible(DOCUMENT, {"data": {"x": 1 << 63}}, CONFIG_MAP, "json: other")
+    assert error.message.endswith('"map[data:map[x:9.223372036854776e+18]]": unrecognized type: string')
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        ({"items": {"type": 5}}, _SCHEMA_FIELD.format("type")),
+        ({"items": [{"properties": {"b": {"type": 7}}}]}, _SCHEMA_FIELD.format("properties.type")),
+        ({"dependencies": {"a": ["x", 5]}}, "json: cannot unmarshal number into Go value of type string"),
+    ],
+)
+def test_a_schema_in_a_list_is_refused_with_the_path_inside_of_it(schema: dict[str, Any], message: str) -> None:
+    schema_type = type_for("apiextensions.k8s.io", "v1", "CustomResourceDefinition").fields["spec"].type
+    for name in ("versions", "schema", "openAPIV3Schema"):
+        schema_type = schema_type.fields[name].type if schema_type.fields else schema_type.element().fields[name].type
+    assert mismatch(schema, schema_type) == message
+    if "items" in schema:
+        with pytest.raises(DecodeError, match=r"Go struct field JSONSchemaProps\.items\.[a-z.]+ of type string"):
+            decode(schema_type, schema, DecodeReport())

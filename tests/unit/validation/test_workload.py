@@ -1,6 +1,7 @@
 """Workloads: selectors, strategies, generations, immutable fields, schedules."""
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gateway.kinds.strategies import strategy_for
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Gates
 from gateway.release.minors import DEFAULT
+from gateway.validation import cron
 from gateway.validation.cron import schedule_error, validate_time_zone
 
 RESOURCE = builtin_registry().resources["apps", "v1", "deployments", ""]
@@ -169,3 +171,13 @@ def test_schedule_messages(schedule: str, message: str) -> None:
 def test_time_zones() -> None:
     assert validate_time_zone("UTC", "z") == []
     assert [e.body for e in validate_time_zone("a b", "z")] == ['Invalid value: "a b": unknown time zone a b']
+
+
+def test_a_directory_of_time_zones_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "Zeurope").mkdir()
+    (tmp_path / "zone.tab").write_text("no zone")
+    monkeypatch.setattr(cron, "TZPATH", (str(tmp_path),))
+    told = {"Zeurope": "is a directory", "Europe/Berlin/x": "not a directory"}
+    told["zone.tab"] = "malformed time zone information"
+    assert {name: cron.location_error(name) for name in told} == told
+    assert cron.location_error("Z" * 300) == f"unknown time zone {'Z' * 300}"
