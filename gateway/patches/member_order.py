@@ -19,6 +19,8 @@ def encoded(value: Any, type_: Type | None) -> Any:
         return [encoded(each, type_.elem if type_ else None) for each in value]
     if not isinstance(value, dict):
         return value
+    if type_ and type_.kind is TypeKind.ANY and type_.elem is not None:  # JSONSchemaPropsOr*: a schema
+        type_ = type_.elem
     fields = type_.fields if type_ and type_.kind is TypeKind.STRUCT and not type_.structural else {}
     keys = [*(name for name in fields if name in value), *sorted(key for key in value if key not in fields)]
     return {key: encoded(value[key], _member(type_, key)) for key in keys}

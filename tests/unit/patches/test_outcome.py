@@ -180,3 +180,12 @@ def test_a_schema_in_a_list_is_refused_with_the_path_inside_of_it(schema: dict[s
     if "items" in schema:
         with pytest.raises(DecodeError, match=r"Go struct field JSONSchemaProps\.items\.[a-z.]+ of type string"):
             decode(schema_type, schema, DecodeReport())
+
+
+def test_a_schema_in_a_list_is_quoted_in_the_order_of_its_type() -> None:
+    schema = {"properties": {"id": {"maxLength": 20, "type": "string"}}, "required": ["id"], "type": "object"}
+    definition = type_for("apiextensions.k8s.io", "v1", "CustomResourceDefinition")
+    document = {"spec": {"versions": [{"schema": {"openAPIV3Schema": {"items": schema}}}]}}
+    shown = merge_patch.shown(document, {"status": []}, definition)
+    text = '"items":{"type":"object","required":["id"],"properties":{"id":{"type":"string","maxLength":20}}}'
+    assert text in written(shown).decode()
