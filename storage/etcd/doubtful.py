@@ -11,16 +11,18 @@ from collections.abc import Awaitable, Callable
 
 from storage.errors import StorageError
 from storage.etcd.generated import kv_pb2, rpc_pb2
+from storage.etcd.swap_request import Written
 
 Range = Callable[[rpc_pb2.RangeRequest], Awaitable[rpc_pb2.RangeResponse]]
 
 
-async def was_never_made(request: rpc_pb2.TxnRequest, refused: rpc_pb2.TxnResponse, read: Range) -> bool:
-    """Whether the write was certainly not made, and will not be. False if that cannot be told.
+async def was_never_made(sent: Written, refused: rpc_pb2.TxnResponse, read: Range) -> bool:
+    """Whether the write that was `sent` was certainly not made, and will not be. False if that cannot be told.
 
-    The first comparison, operation and read of a failed comparison are those of the write's key. `refused` is the
+    Its first comparison, operation and read of a failed comparison are those of the write's key. `refused` is the
     answer to the repeated write.
     """
+    request = rpc_pb2.TxnRequest.FromString(sent.SerializeToString())  # a SwapRequest has no fields
     key, expected = request.compare[0].key, request.compare[0].mod_revision
     current = _only(refused.responses[0].response_range)
     if current is not None and current.mod_revision == expected:

@@ -6,13 +6,12 @@ from collections.abc import AsyncGenerator, Awaitable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import cast
 
 from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.range_stream import range_stream
 from storage.etcd.results import ClusterState, DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
-from storage.etcd.swap_request import MOST_KEY, SwapRequest
+from storage.etcd.swap_request import MOST_KEY, SwapRequest, Written
 from storage.keys import prefix_end
 
 _EQUAL, _MOD, _VALUE = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD, rpc_pb2.Compare.VALUE
@@ -21,6 +20,7 @@ _RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Ran
 _PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
 _DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
 _TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
+_SWAP: Method[Written, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
 _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
 
 
@@ -213,7 +213,7 @@ class KV:
     ) -> Awaitable[SwapResult]:
         """Sets `key` and the keys `beside` it, if `key` is absent and the conditions of `guard` and `beside` hold."""
         request = _setting(key, value, 0, lease, guard, beside)
-        return self._swapped(request, timeout, key, 0, guard, beside)
+        return self._swapped(request, timeout, key, 0, guard)
 
     def update(
         self,
@@ -228,7 +228,7 @@ class KV:
     ) -> Awaitable[SwapResult]:
         """Sets `key` and the keys `beside` it, if `key` has this mod revision and the other conditions hold."""
         request = _setting(key, value, mod_revision, lease, guard, beside)
-        return self._swapped(request, timeout, key, mod_revision, guard, beside)
+        return self._swapped(request, timeout, key, mod_revision, guard)
 
     def delete_if(
         self, key: bytes, mod_revision: int, *, guard: Guard | None = None, timeout: float | None = None
@@ -247,23 +247,10 @@ class KV:
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
 
     async def _swapped(
-        self,
-        request: rpc_pb2.TxnRequest,
-        timeout: float | None,
-        key: bytes,
-        mod_revision: int,
-        guard: Guard | None,
-        beside: Sequence[Beside] = (),
+        self, request: Written, timeout: float | None, key: bytes, mod_revision: int, guard: Guard | None
     ) -> SwapResult:
-        for other in beside:
-            if other.revision is None:
-                request.compare.add(result=_EQUAL, target=_VALUE, key=other.key, value=other.value)
-            else:
-                request.compare.add(result=_EQUAL, target=_MOD, key=other.key, mod_revision=other.revision)
-            request.failure.add().request_range.key = other.key
-            _put_value(request, other.key, other.value, 0)
         # A key has a mod revision at most once, but it may be absent several times.
-        answer = await self._call(_TXN, request, timeout=timeout, swaps=key, once=mod_revision > 0)
+        answer = await self._call(_SWAP, request, timeout=timeout, swaps=key, once=mod_revision > 0)
         revision = answer.header.revision
         if answer.succeeded:
             return SwapResult(True, revision, None)
@@ -287,13 +274,24 @@ def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequ
 
 def _setting(
     key: bytes, value: bytes, mod_revision: int, lease: int, guard: Guard | None, beside: Sequence[Beside]
-) -> rpc_pb2.TxnRequest:
-    """A transaction that sets `key`; what is beside it is yet to be added. Without anything else it is bytes."""
+) -> Written:
+    """A transaction that sets `key` and the keys beside it. Without anything else it is bytes."""
     if guard is None and not beside and value and 0 < len(key) <= MOST_KEY:
-        return cast(rpc_pb2.TxnRequest, SwapRequest(key, value, mod_revision, lease))
+        return SwapRequest(key, value, mod_revision, lease)
     request = _swap(key, mod_revision, guard)
     _put_value(request, key, value, lease)
+    _add(beside, request)
     return request
+
+
+def _add(beside: Sequence[Beside], request: rpc_pb2.TxnRequest) -> None:
+    for other in beside:
+        if other.revision is None:
+            request.compare.add(result=_EQUAL, target=_VALUE, key=other.key, value=other.value)
+        else:
+            request.compare.add(result=_EQUAL, target=_MOD, key=other.key, mod_revision=other.revision)
+        request.failure.add().request_range.key = other.key
+        _put_value(request, other.key, other.value, 0)
 
 
 def _put_value(request: rpc_pb2.TxnRequest, key: bytes, value: bytes, lease: int) -> None:

@@ -6,6 +6,7 @@ To make it of messages of protobuf, and to serialize these, takes twice as long.
 from __future__ import annotations
 
 from operator import methodcaller
+from typing import Protocol
 
 import grpc
 
@@ -13,6 +14,14 @@ from storage.etcd.generated import rpc_pb2
 
 MOST_KEY = 112
 """The most bytes of a key: with a longer one, the length of a part with the key and a revision may take two bytes."""
+
+
+class Written(Protocol):
+    """A transaction: a message of protobuf, or a SwapRequest."""
+
+    def SerializeToString(self) -> bytes:
+        """The request as etcd reads it."""
+        ...
 
 
 class SwapRequest:

@@ -9,6 +9,7 @@ import pytest
 from storage.errors import Compacted
 from storage.etcd.doubtful import was_never_made
 from storage.etcd.generated import kv_pb2, rpc_pb2
+from storage.etcd.swap_request import SwapRequest
 
 KEY, FENCE, OURS, THEIRS = b"k", b"fence", b"ours", b"theirs"
 BEFORE = 10  # the revision that the write compares
@@ -49,7 +50,11 @@ async def judged(history: History, *, deletes: bool = False, now: int = 1000) ->
         assert asked.key == KEY and asked.revision
         return rpc_pb2.RangeResponse(kvs=state(history, asked.revision))
 
-    return await was_never_made(request(deletes), refused(history, now), read)
+    answers = [await was_never_made(request(deletes), refused(history, now), read)]
+    if not deletes:  # a usual write is made as bytes
+        answers.append(await was_never_made(SwapRequest(KEY, OURS, BEFORE, 0), refused(history, now), read))
+    assert answers[0] is answers[-1]
+    return answers[0]
 
 
 @pytest.mark.parametrize(

@@ -37,4 +37,5 @@ def test_a_usual_write_alone_is_made_as_bytes(
     assert isinstance(made, SwapRequest) == bool(usual)
     message = kv._swap(key, revision, guard)
     kv._put_value(message, key, value, 0)
+    kv._add(others, message)
     assert made.SerializeToString() == message.SerializeToString()
