@@ -202,11 +202,12 @@ def complete(
     """Defaults a decoded object in place, and returns it. `default` replaces the usual function if a part of the object
     has its defaults already. `kind` is for custom objects: a wrong kind is kept, so that validation refuses it.
 
-    Decoding drops empty lists. An empty list of managedFields in `sent` is restored, since it means to clear them.
+    Decoding drops empty lists. An empty list of managedFields in `sent` is restored, since it means to clear them; not
+    so of a custom object.
     """
     obj["kind"], obj["apiVersion"] = kind or resource.kind, resource.api_version
     meta = obj.setdefault("metadata", {})
-    if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == []:
+    if isinstance(sent, dict) and (sent.get("metadata") or {}).get("managedFields") == [] and not resource.custom:
         meta["managedFields"] = []
     if default is None:
         resource.default(obj, applied=applied)

@@ -70,7 +70,7 @@ def told_apart(type_: Type, sent: Any, made: JsonObject, report: DecodeReport) -
     `made` is the object that was decoded from it, with this report.
     """
     lost = unstored(type_, sent)
-    if not report.emptied:
+    if not report.emptied or type_.structural:  # storage keeps the empty lists of custom objects
         return lost, LEAF
     from gateway.apply.emptied import emptied_fields  # rare
 
