@@ -9,6 +9,7 @@ loads it anew. Uids stay as in the file. A resourceVersion from before the resto
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,8 @@ async def take_cluster(client: EtcdClient, prefix: str, name: str, path: Path) -
     digest = digest_in(made.value).encode() if roles is None else roles.value
     header = await header_of(client, prefix, name, revision)
     pairs = sorted([*objects, (ROLES, digest)])
+    if (key := _no_text(pairs)) is not None:
+        raise StorageError(f"the object {key!r} of the control plane is corrupt: delete it first")
 
     def write() -> int:
         with appearing(path) as file:
@@ -117,6 +120,18 @@ def _content(path: Path) -> tuple[ClusterTemplate, str]:
                 roles = record.value
             else:
                 objects.append((record.key, record.value))
+    if (key := _no_text([*objects, (ROLES, roles)])) is not None:
+        raise InvalidBackup(f"the key {key!r} or its value is no text")
     template = template_as_is(objects)
     _ = template.packed, template.digest, template.pieces
     return template, roles.decode()
+
+
+def _no_text(pairs: Sequence[Pair]) -> bytes | None:
+    """The first key that is no UTF-8, or whose value is none: a template cannot have it."""
+    for key, value in pairs:
+        try:
+            key.decode(), value.decode()
+        except UnicodeDecodeError:
+            return key
+    return None

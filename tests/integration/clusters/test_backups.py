@@ -15,8 +15,9 @@ from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import SentRequest
 from gateway.clusters.backups import NoControlPlane, restore_cluster, take_cluster
 from gateway.clusters.definition import MADE
-from storage.backups.file import verify
-from storage.errors import WholeReplaced
+from gateway.clusters.roles import ROLES
+from storage.backups.file import BackupKey, InvalidBackup, Writer, read, verify
+from storage.errors import StorageError, WholeReplaced
 from storage.etcd import EtcdClient
 from storage.fence import Existence
 from storage.leading import Leading
@@ -161,6 +162,27 @@ async def test_a_process_that_has_not_seen_the_restore_writes_nothing(
         await restore_cluster(etcd, PREFIX, cluster.name, tmp_path / "f", verify(tmp_path / "f"))
         with pytest.raises(WholeReplaced):
             await Leading(etcd, fence).txn([], [])
+
+
+async def test_what_is_no_text_is_neither_saved_nor_restored(
+    server: ApiServer, etcd: EtcdClient, tmp_path: Path
+) -> None:
+    with server.cluster() as cluster:
+        file, bad = tmp_path / "f", tmp_path / "bad"
+        await take_cluster(etcd, PREFIX, cluster.name, file)
+        for pair in ((b"configmaps/default/a", b"\xff"), (b"configmaps/\xff/a", b"{}"), (ROLES, b"\xff")):
+            records = dict(each[:2] for each in read(file) if isinstance(each, BackupKey)) | dict([pair])
+            with bad.open("wb") as opened:
+                writer = Writer(opened, verify(file).header)
+                for key in sorted(records):
+                    writer.key(BackupKey(key, records[key], 0))
+                writer.end()
+            with pytest.raises(InvalidBackup, match="is no text"):
+                await restore_cluster(etcd, PREFIX, cluster.name, bad, verify(bad))
+        await etcd.put(ROOT + uid(server, cluster).encode() + b"/configmaps/default/corrupt", b"\xff")
+        with pytest.raises(StorageError, match="configmaps/default/corrupt"):
+            await take_cluster(etcd, PREFIX, cluster.name, tmp_path / "later")
+        assert not (tmp_path / "later").exists()
 
 
 async def test_only_a_control_plane_that_is_ready_is_backed_up(etcd: EtcdClient, tmp_path: Path) -> None:
