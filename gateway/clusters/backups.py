@@ -49,11 +49,11 @@ class _Place:
         except WholeDeleted:
             raise NoControlPlane(f"the control plane {self._name} is not ready") from None
 
-    async def end_former(self, made: KeyValue, template: ClusterTemplate) -> None:
-        """Removes the template that a control plane had before, unless another one uses it. Raises StorageError."""
-        if made.value and loads(made.value)["template"] != template.digest:
-            await self.existence.learn(self.client)
-            await self.templates.end(Leading(self.client, self.existence), self.uid, made)
+    async def end_others(self) -> None:
+        """Removes the templates that former restores, and those that failed, have left. Raises StorageError."""
+        made = await self.existence.learn(self.client)
+        digest = loads(made.value)["template"] if made.value else ""
+        await self.templates.end_others(Leading(self.client, self.existence), self.uid, digest)
 
 
 async def _place(client: EtcdClient, prefix: str, name: str) -> _Place:
@@ -103,12 +103,13 @@ async def restore_cluster(client: EtcdClient, prefix: str, name: str, path: Path
     if info.bytes > MOST + (1 << 20):
         raise InvalidBackup(f"it has more than {MOST >> 20} MiB")
     place = await _place(client, prefix, name)
-    made = await place.made()
+    await place.made()
     template, roles = await asyncio.to_thread(_content, path)
     leading = Leading(client, place.existence)
-    revision = await place.templates.exchange(leading, place.root, template, place.uid, roles)
-    await place.end_former(made, template)
-    return revision
+    try:
+        return await place.templates.exchange(leading, place.root, template, place.uid, roles)
+    finally:
+        await place.end_others()
 
 
 def _content(path: Path) -> tuple[ClusterTemplate, str]:

@@ -34,6 +34,8 @@ PART = b"templates/"
 """Below the common prefix, where no control plane is: a uid has another form."""
 
 _CHUNK = 1 << 20  # bytes of a key's value; etcd accepts 1.5 MB
+_CHUNK_NAME = b"%04d"
+_FIRST = _CHUNK_NAME % 0  # is there if all chunks are
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
@@ -162,7 +164,7 @@ class ClusterTemplates:
         chunks = [packed[at : at + _CHUNK] for at in range(0, len(packed), _CHUNK)]
         revision = 0
         for number, chunk in reversed([*enumerate(chunks)]):  # the first one, which tells that all are there, last
-            key = prefix + b"%04d" % number
+            key = prefix + _CHUNK_NAME % number
             written = await leading.txn([mod_revision_is(key, 0)], [put(key, chunk)])
             revision = written.revision if written.succeeded else revision
         return revision
@@ -229,7 +231,12 @@ class ClusterTemplates:
             await self.keep(leading, template)
             # first the key that tells servers of it: so no client sees deletions
             exchanged = [put(made, content), delete(root, made), delete(made + b"\0", prefix_end(root))]
-            return (await leading.txn([], exchanged)).revision
+            # another exchange may have ended the use since
+            kept = [is_there(self._use(template.digest, uid)), is_there(self._prefix(template.digest) + _FIRST)]
+            answer = await leading.txn(kept, exchanged)
+        if not answer.succeeded:
+            raise StorageError("another restore has removed what this one has written: run the command again")
+        return answer.revision
 
     async def end(self, leading: Leading, uid: str, made: KeyValue | None) -> int:
         """Removes the template of a control plane that ends, unless another one uses it. To be called before its key
@@ -237,7 +244,21 @@ class ClusterTemplates:
         """
         if made is None or not made.value:
             return 0
-        digest = loads(made.value)["template"]
+        revision = await self._end(leading, loads(made.value)["template"], uid)
+        return max(revision, await self.end_others(leading, uid, "")) if made.version > 1 else revision
+
+    async def end_others(self, leading: Leading, uid: str, digest: str) -> int:
+        """Removes what exchanges have left of a control plane, whole or not: all its templates but that of the digest.
+        Returns the revision, 0 if nothing was removed. Raises StorageError.
+        """
+        uses, revision = self._root + b"uses/", 0
+        for kv in (await self._client.prefix(uses, keys_only=True)).kvs:
+            other, _, user = kv.key.removeprefix(uses).decode().partition("/")
+            if user == uid and other != digest:
+                revision = max(revision, await self._end(leading, other, uid))
+        return revision
+
+    async def _end(self, leading: Leading, digest: str, uid: str) -> int:
         async with self._ending:
             prefix, uses, use = self._prefix(digest), self._use(digest, ""), self._use(digest, uid)
             alone = [is_there(use), none_between(uses, use), none_between(use + b"\0", prefix_end(uses))]

@@ -13,9 +13,10 @@ import pytest
 from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import SentRequest
-from gateway.clusters.backups import NoControlPlane, restore_cluster, take_cluster
+from gateway.clusters.backups import NoControlPlane, _Place, _place, restore_cluster, take_cluster
 from gateway.clusters.definition import MADE
 from gateway.clusters.roles import ROLES
+from gateway.clusters.templates import ClusterTemplate, ClusterTemplates
 from storage.backups.file import BackupKey, InvalidBackup, Writer, read, verify
 from storage.errors import StorageError, WholeReplaced
 from storage.etcd import EtcdClient
@@ -162,6 +163,42 @@ async def test_a_process_that_has_not_seen_the_restore_writes_nothing(
         await restore_cluster(etcd, PREFIX, cluster.name, tmp_path / "f", verify(tmp_path / "f"))
         with pytest.raises(WholeReplaced):
             await Leading(etcd, fence).txn([], [])
+
+
+async def test_a_restore_relies_on_no_template_that_another_one_removes(
+    server: ApiServer, etcd: EtcdClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one removes what the control plane had; the second one, which brings that back, has seen it there."""
+    with server.cluster() as cluster:
+        for name in ("former", "later"):
+            ask(cluster, "POST", MAPS, {"metadata": {"name": name}})
+            await take_cluster(etcd, PREFIX, cluster.name, tmp_path / name)
+        files = {name: (tmp_path / name, verify(tmp_path / name)) for name in ("former", "later")}
+        await restore_cluster(etcd, PREFIX, cluster.name, *files["former"])
+        keep, cleared = ClusterTemplates.keep, _Place.end_others
+
+        async def interrupted(self: _Place) -> None:
+            raise ConnectionError
+
+        monkeypatch.setattr(_Place, "end_others", interrupted)
+        with pytest.raises(ConnectionError):
+            await restore_cluster(etcd, PREFIX, cluster.name, *files["later"])
+        monkeypatch.setattr(_Place, "end_others", cleared)
+
+        async def kept(self: ClusterTemplates, leading: Leading, template: ClusterTemplate) -> int:
+            found = await keep(self, leading, template)
+            await (await _place(etcd, PREFIX, cluster.name)).end_others()  # of the other command
+            return found
+
+        monkeypatch.setattr(ClusterTemplates, "keep", kept)
+        with pytest.raises(StorageError, match="run the command again"):
+            await restore_cluster(etcd, PREFIX, cluster.name, *files["former"])
+        monkeypatch.undo()
+        until(lambda: raw(server, "GET", f"/clusters/{cluster.name}{MAPS}/later", token=cluster.token).status == 200)
+        await restore_cluster(etcd, PREFIX, cluster.name, *files["former"])
+        until(lambda: raw(server, "GET", f"/clusters/{cluster.name}{MAPS}/later", token=cluster.token).status == 404)
+        uses = (await etcd.prefix(ROOT + b"templates/uses/", keys_only=True)).kvs
+        assert len([kv for kv in uses if kv.key.endswith(uid(server, cluster).encode())]) == 1
 
 
 async def test_what_is_no_text_is_neither_saved_nor_restored(
