@@ -221,6 +221,8 @@ def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
             report.failures += 1
             connection.close()
             if not Path(f"/proc/{pid}").exists():
+                if not report.count:
+                    print("asking", flush=True)  # the test waits for it
                 sys.stdin.readline()
                 return report
         wall = time.monotonic() - began

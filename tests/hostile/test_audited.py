@@ -111,8 +111,7 @@ def test_a_body_that_is_cut_is_recorded_as_a_failure(
         wire.send(f"{head}Content-Type: {media_type}\r\n{header}\r\n\r\n{body}".encode())
 
     def recorded() -> list[object]:
-        events = map(json.loads, log.read_text(encoding="utf-8").splitlines())
-        return [each["responseStatus"] for each in events if each["auditID"] == identity]
+        return [each["responseStatus"] for each in documents(log) if each["auditID"] == identity]
 
     failed = {"metadata": {}, "status": "Failure", "message": "unexpected EOF", "code": 500}
     until(recorded)

@@ -21,6 +21,7 @@ from tests.hostile.conftest import answers
 from tests.hostile.probe import held_at_most, memory
 from tests.hostile.wire import Wire
 from tests.integration.server.client import ask
+from tests.logged import whole_lines
 from tests.until import until
 
 PATIENCE = 1.0  # the server's limits for heads and bodies, in seconds
@@ -47,8 +48,9 @@ def peers(server: ApiServer) -> list[int]:
 
 def refusals(server: ApiServer) -> list[dict[str, object]]:
     """The log lines about too many connections."""
-    lines = server.log_file.read_text().splitlines()
-    return [json.loads(line) for line in lines if "too many connections from this address" in line]
+    return [
+        json.loads(line) for line in whole_lines(server.log_file) if "too many connections from this address" in line
+    ]
 
 
 def opened(server: ApiServer) -> Wire:
