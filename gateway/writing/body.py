@@ -132,7 +132,7 @@ class _Reader:
             shown = "" if media_type == CBOR else f" in '{data.decode(errors='replace')}'"
             problem = f"Object 'Kind' is missing{shown}"
             if self.validation == "Ignore" and media_type != CBOR:
-                return _cannot_handle(kind, api_version, kind, problem)
+                return _cannot_handle(kind, given.get("apiVersion") or api_version, kind, problem)
             return _unrecognized(kind, problem, data)
         if "apiVersion" in given and given["apiVersion"] is None:
             return _cannot_handle(str(given["kind"]), "", kind, NO_API_VERSION)
@@ -157,11 +157,19 @@ class _Reader:
         return value, version, named
 
     def _tell_problems(self, value: Any, version: str, named: str, strict: list[str]) -> None:
-        """Tells the problems of a custom object in another version. Raises StatusError 400 with Strict."""
+        """Tells the problems of a custom object in another version. Raises StatusError 400 for wrong metadata, and for
+        any problem with Strict.
+        """
+        report = DecodeReport()
+        try:
+            decode(self.type, {"metadata": value.get("metadata")}, report)
+        except DecodeError as error:
+            shown = version if value.get("apiVersion") else ""
+            raise _cannot_handle(named, shown, self.kind, str(error)) from None
         if self.validation == "Ignore":
             return
         duplicates = parse_body(value.raw)[1] if type(value) is Body and value.duplicates else []
-        problems = [*strict, *duplicates, *(unknown_by_name(value, self.resource) or ())]
+        problems = [*strict, *duplicates, *(unknown_by_name(value, self.resource, report) or ())]
         if problems and self.validation == "Strict":
             if not value.get("apiVersion"):
                 raise bad_request("Object 'apiVersion' is missing in 'object has no apiVersion field'")
@@ -181,7 +189,7 @@ class _Reader:
         except DecodeError as error:
             raise _cannot_handle(named, version, kind, str(error)) from None
         if validation != "Ignore" and (report.problems or strict):
-            told = unknown_by_name(value, self.resource) if self.resource.custom else None
+            told = unknown_by_name(value, self.resource, report)
             problems = [*strict, *(report.problems if told is None else report.duplicates + told)]
             if validation == "Strict" and problems:
                 shown = named if self.resource.custom else kind

@@ -47,19 +47,20 @@ def unfit(value: Any, version: str, named: str, api_version: str, kind: str) -> 
 _OF_ALL = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def unknown_by_name(value: Any, resource: Resource) -> list[str] | None:
-    """The problems with the fields of an object, if no schema of its definition tells them; None if one does.
+def unknown_by_name(value: Any, resource: Resource, report: DecodeReport) -> list[str] | None:
+    """The unknown fields of a custom object, if no schema of its definition tells them; None if one does.
 
     As kube-apiserver prunes: by the schema of the version in the object, which may not exist, and only objects of the
-    definition's group and kind.
+    definition's group and kind. The `report` of a decoder has the unknown fields of the metadata, which always count.
     """
-    if not isinstance(value, dict):
+    if not resource.custom or not isinstance(value, dict):
         return None
     version, kind = str(value.get("apiVersion")), value.get("kind")
     if version == resource.api_version and kind == resource.kind:
         return None
+    in_metadata = [text for text in report.unknown if text.startswith('unknown field "metadata.')]
     if kind != resource.kind or version.rpartition("/")[0] != resource.group:
-        return []
+        return in_metadata
     if version.rpartition("/")[2] in {each.version for each in resource.model.versions}:
         return None
-    return [f'unknown field "{name}"' for name in sorted(value.keys() - _OF_ALL)]
+    return [*in_metadata, *(f'unknown field "{name}"' for name in sorted(value.keys() - _OF_ALL))]

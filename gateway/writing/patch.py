@@ -158,8 +158,9 @@ def _decoded(
     read_internal(resource, new, fail if read is decode else None)
     problems = report.problems
     if problems and options.validation != "Ignore":
-        unknown = unknown_by_name(result, resource) if resource.custom else None
-        problems = _reported_by_name(write, read, result).problems if unknown is None else unknown
+        by_name = _reported_by_name(write, read, result)
+        unknown = unknown_by_name(result, resource, by_name)
+        problems = by_name.problems if unknown is None else unknown
     told += _strictness(options, [*strict, *problems], fail)
     templates = write.endpoint.object_strategy.templates
     apart = members is not None and templates is not None and SpecTemplate.member in members

@@ -262,3 +262,28 @@ def test_a_deep_configuration_is_applied_over_an_annotation_of_kubectl(server: A
     after = ask(server, "PATCH", path, applied, headers=APPLY)
     assert after.status == 200
     assert after.json["metadata"]["annotations"][annotation].count('"a":{') == 300
+
+
+@pytest.mark.parametrize(
+    "sent", [{"kind": "Other"}, {"apiVersion": f"{GROUP}/v9"}, {"kind": "Other", "apiVersion": "v1"}]
+)
+def test_unknown_fields_of_the_metadata_are_told_for_another_kind_or_version(
+    server: ApiServer, sent: dict[str, str]
+) -> None:
+    obj = {**body("other"), **sent}
+    obj["metadata"] = {"name": "other", "color": 1}
+    answer = ask(server, "POST", PATH, obj)
+    assert answer.status == (422 if "apiVersion" not in sent else 400)
+    assert answer.headers["warning"] == '299 - "unknown field \\"metadata.color\\""'
+
+
+def test_wrong_metadata_is_told_before_another_version(server: ApiServer) -> None:
+    obj = {**body("other"), "apiVersion": f"{GROUP}/v9", "metadata": {"name": "other", "labels": []}}
+    for path in (f"{PATH}?fieldValidation=Ignore", PATH):
+        message = ask(server, "POST", path, obj).json["message"]
+        assert message.startswith('Widget in version "v9" cannot be handled as a Widget: json: cannot unmarshal array')
+
+
+def test_an_object_without_a_kind_is_told_in_its_version(server: ApiServer) -> None:
+    answer = ask(server, "POST", f"{PATH}?fieldValidation=Ignore", {"apiVersion": f"{GROUP}/v9"})
+    assert answer.json["message"].startswith('Widget in version "v9" cannot be handled as a Widget: Object ')
