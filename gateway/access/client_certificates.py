@@ -8,7 +8,7 @@ the CAs of --client-ca-file and --requestheader-client-ca-file (certificate_chai
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,31 +29,39 @@ if TYPE_CHECKING:
 CREDENTIAL_ID = "authentication.kubernetes.io/credential-id"
 _UID = "1.3.6.1.4.1.57683.2"
 _JUDGED_ANEW = 10.0  # seconds after which a refused certificate of a connection is verified again
+_MOST_VERDICTS = 32  # for one connection
 
 
 class Authorities:
-    """The CAs of a PEM file. Raises OSError if the file cannot be read."""
+    """The CAs of a PEM file, or of a text that never changes. Raises OSError if the file cannot be read."""
 
-    def __init__(self, path: Path) -> None:
-        self._path, self._content = path, path.read_bytes()
+    def __init__(self, read: Callable[[], bytes]) -> None:
+        self._read, self._content = read, read()
         self._pool: CertificatePool | None = None  # parsed when the first client shows a certificate
-        self._version = 0
+        self._version, self._place = 0, object()  # a connection keeps this key, and so not the CAs
 
     def vouch_for(self, chain: ClientChain) -> bool:
-        """Whether one of the CAs has signed the client's certificate, and it is valid now."""
+        """Whether one of the CAs has signed the client's certificate, and it is valid now. Raises InvalidCredentials if
+        no CA can be read.
+        """
         now = time.time()
-        version, good_until, anew_at = chain.verdicts.get(self, (-1, 0.0, 0.0))
+        version, good_until, anew_at = chain.verdicts.get(self._place, (-1, 0.0, 0.0))
         if version == self._version and (now < good_until or now < anew_at):
             return now < good_until
         if self._pool is None:
-            self._pool = _pool(self._content)
+            try:
+                self._pool = _pool(self._content)
+            except ValueError as error:
+                raise InvalidCredentials("x509: the CAs of clients cannot be read") from error
         good_until = self._pool.good_until(chain.certificates)
-        chain.verdicts[self] = self._version, good_until, now + _JUDGED_ANEW
+        if len(chain.verdicts) >= _MOST_VERDICTS:  # a client that visits many control planes
+            chain.verdicts.clear()
+        chain.verdicts[self._place] = self._version, good_until, now + _JUDGED_ANEW
         return now < good_until
 
     def reload(self) -> None:
         """Reads the file again; all certificates are verified again after that. Raises OSError, ValueError."""
-        content = self._path.read_bytes()
+        content = self._read()
         self._pool, self._content = _pool(content), content
         self._version += 1
 
@@ -131,7 +139,7 @@ def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertifica
     followed: list[Followed] = []
 
     def authorities(flag: str, path: Path) -> Authorities:
-        made = Authorities(path)
+        made = Authorities(path.read_bytes)
         if path != settings.cert_dir / "ca.crt":  # the server's own CA never changes while it runs
             followed.append(Followed(flag, (path,), made.reload))
         return made
@@ -150,6 +158,8 @@ def certificate_authenticators(settings: Settings) -> tuple[list[ClientCertifica
         )
     if clients is not None:
         found.append(ClientCertificates(authorities("--client-ca-file", clients)))
+    if settings.client_authority:
+        found.append(ClientCertificates(Authorities(settings.client_authority.encode)))
     return found, followed
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -166,6 +166,17 @@ def signing_files(settings: Settings) -> tuple[Path, Path] | None:
         return settings.cluster_signing_cert_file, settings.cluster_signing_key_file
     own = settings.cert_dir / "ca.crt", settings.cert_dir / "ca.key"
     return own if settings.tls_cert_file is None and all(path.is_file() for path in own) else None
+
+
+def signing_authority(settings: Settings) -> Callable[[], SigningAuthority] | None:
+    """Reads the signing CA: that of a control plane below /clusters, else the one of `signing_files`. None without a
+    CA. The call raises OSError, ValueError.
+    """
+    certificate, key = settings.client_authority.encode(), settings.client_authority_key.encode()
+    if certificate and key:
+        return lambda: load_authority(certificate, key)
+    files = signing_files(settings)
+    return None if files is None else lambda: read_authority(*files)
 
 
 def read_authority(certificate: Path, key: Path) -> SigningAuthority:

@@ -7,11 +7,11 @@ account of a token, is read from etcd.
 from __future__ import annotations
 
 from gateway.access.authentication import Authenticator
-from gateway.clusters.secrets import ClusterCredentials
 from gateway.clusters.visitors import Visitors
 from gateway.http.status import StatusError
 from gateway.http.user import ANONYMOUS
 from gateway.requests.context import Scope
+from gateway.settings.control_planes import ClusterCredentials
 
 
 class Door:

@@ -20,7 +20,16 @@ from gateway.clusters.definition import (
     ClusterDefinition,
     definition,
 )
-from gateway.clusters.secrets import NAMESPACE, follow_ca, name_of, new_secret, present_ca
+from gateway.clusters.secrets import (
+    NAMESPACE,
+    add_authority,
+    follow_ca,
+    lacks_authority,
+    name_of,
+    new_client_authority,
+    new_secret,
+    present_ca,
+)
 from gateway.clusters.table import Table
 from gateway.clusters.template_copy import TooMuch
 from gateway.clusters.templates import ClusterTemplate
@@ -97,7 +106,7 @@ class Reconciler:
         elif described.phase != READY or not described.is_finalized:
             await self._make(described)
         else:
-            await self._follow_ca(described)
+            await self._complete_secret(described)
 
     def ca_changed(self) -> None:
         """Follows the file of the serving certificate's CA: control planes tell it to their clients."""
@@ -106,14 +115,24 @@ class Reconciler:
         for name in self._table.names:
             self._queue.add(name)
 
-    async def _follow_ca(self, of: ClusterDefinition) -> None:
-        """Writes the present CA into the Secret of a control plane that has a former one. Raises StatusError,
-        StorageError, OSError.
+    async def _complete_secret(self, of: ClusterDefinition) -> None:
+        """Writes the present CA into the Secret of a control plane that has a former one, and a CA for its clients into
+        one without. Raises StatusError, StorageError, OSError.
         """
         secrets = self._actor.of("", "v1", "secrets")
         entry = secrets.store.cached_entry(secrets.key(NAMESPACE, name_of(of.name)))
         if entry is None or of.uid not in (self._owners(of.name) or ()):
             return
+        if lacks_authority(entry.parsed()):
+            authority = new_client_authority(of)
+
+            def add(obj: JsonObject) -> bool:
+                lacks = lacks_authority(obj)
+                if lacks:
+                    add_authority(obj, authority)
+                return lacks
+
+            await self._actor.change(secrets, NAMESPACE, name_of(of.name), add)
         ca = present_ca(self._root.settings)
         if follow_ca(loads(dumps(entry.parsed())), ca):
             await self._actor.change(secrets, NAMESPACE, name_of(of.name), lambda obj: follow_ca(obj, ca))

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from gateway.clusters.awake import Awake
 from gateway.clusters.definition import ClusterDefinition
 from gateway.clusters.door import Door
-from gateway.clusters.secrets import ClusterCredentials
 from gateway.http.status import StatusError
+from gateway.settings.control_planes import ClusterCredentials
 from storage.fence import Fence
 from storage.seeded.seeds import Seeds
 

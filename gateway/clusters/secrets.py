@@ -1,29 +1,24 @@
-"""The Secret of the root with what belongs to one control plane: its administrator's token, the key of its tokens."""
+"""The Secret of the root with what belongs to one control plane: its administrator's token, the key of its tokens, and
+the CA of its clients' certificates.
+"""
 
 from __future__ import annotations
 
 import secrets
 from base64 import b64decode, b64encode
-from dataclasses import dataclass
 
 from gateway.access.keys import new_key
 from gateway.clusters.definition import GROUP, KIND, VERSION, ClusterDefinition
+from gateway.credentials.certificates import Authority, new_authority
 from gateway.credentials.kubeconfig import kubeconfig
 from gateway.jsontypes import JsonObject
 from gateway.pem import certificates_in
 from gateway.settings.config import Settings
-from gateway.settings.control_planes import authority_of
+from gateway.settings.control_planes import ClusterCredentials, authority_of
 
 NAMESPACE = "kube-system"
 _TOKEN, _KEY, _KUBECONFIG, _CA = "token", "service-account.key", "kubeconfig", "ca.crt"
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterCredentials:
-    """The administrator's token, and the key (PEM) that signs the tokens of service accounts."""
-
-    token: str
-    key: str
+_CLIENT_CA, _CLIENT_CA_KEY = "client-ca.crt", "client-ca.key"  # of no other use than for its clients' certificates
 
 
 def name_of(control_plane: str) -> str:
@@ -39,11 +34,30 @@ def new_secret(settings: Settings, of: ClusterDefinition, url: str) -> JsonObjec
     config = kubeconfig(url, certificates, token)
     owner = {"apiVersion": f"{GROUP}/{VERSION}", "kind": KIND, "name": of.name, "uid": of.uid}
     texts = {_TOKEN: token.encode(), _KEY: new_key(), _KUBECONFIG: config.encode(), _CA: certificates}
-    return {
+    secret: JsonObject = {
         "metadata": {"name": name_of(of.name), "namespace": NAMESPACE, "ownerReferences": [owner]},
         "type": f"{GROUP}/control-plane",
         "data": {name: b64encode(text).decode() for name, text in texts.items()},
     }
+    add_authority(secret, new_client_authority(of))
+    return secret
+
+
+def new_client_authority(of: ClusterDefinition) -> Authority:
+    """A new CA for certificates of a control plane's clients. Its name has the uid, so no other one has it."""
+    return new_authority(name=f"control-plane-{of.uid}")
+
+
+def lacks_authority(secret: JsonObject) -> bool:
+    """Whether a Secret has no CA for clients: an earlier version of the server has made it."""
+    data = secret.get("data") or {}
+    return _TOKEN in data and _KEY in data and not (_CLIENT_CA in data and _CLIENT_CA_KEY in data)
+
+
+def add_authority(secret: JsonObject, authority: Authority) -> None:
+    """Puts a CA for clients into a Secret."""
+    for name, text in ((_CLIENT_CA, authority.certificate), (_CLIENT_CA_KEY, authority.key)):
+        secret["data"][name] = b64encode(text).decode()
 
 
 def present_ca(settings: Settings) -> bytes:
@@ -78,7 +92,7 @@ def credentials_in(secret: JsonObject, of: ClusterDefinition) -> ClusterCredenti
     if _TOKEN not in data or _KEY not in data or of.uid not in [each["uid"] for each in owners]:
         return None
     try:
-        token, key = b64decode(data[_TOKEN]).decode(), b64decode(data[_KEY]).decode()
-        return ClusterCredentials(token, key) if token and key else None
+        texts = [b64decode(data.get(name, "")).decode() for name in (_TOKEN, _KEY, _CLIENT_CA, _CLIENT_CA_KEY)]
+        return ClusterCredentials(*texts) if texts[0] and texts[1] else None
     except ValueError:
         return None

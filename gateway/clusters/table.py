@@ -14,7 +14,7 @@ from gateway.clusters.lookups import ClusterLookups, Lookups
 from gateway.clusters.outbound import Outward
 from gateway.clusters.roles import RolesOfVersions, known
 from gateway.clusters.row import Beginning, ClusterRow, loadable
-from gateway.clusters.secrets import NAMESPACE, ClusterCredentials, credentials_in, name_of
+from gateway.clusters.secrets import NAMESPACE, credentials_in, name_of
 from gateway.clusters.template_copy import copy_of
 from gateway.clusters.templates import ClusterTemplate, ClusterTemplates
 from gateway.clusters.visitors import Visitors
@@ -27,7 +27,7 @@ from gateway.pieces import survive_async
 from gateway.requests.context import Scope
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
-from gateway.settings.control_planes import common_prefix, settings_of
+from gateway.settings.control_planes import ClusterCredentials, common_prefix, settings_of
 from gateway.task_group import TaskGroup
 from storage.database import Database, common_of, part_of
 from storage.fence import Existence, Fence
@@ -249,7 +249,7 @@ class Table:
 
     def _settings(self, of: ClusterDefinition, credentials: ClusterCredentials) -> Settings:
         root, url = self._root.settings, self.url_of(of.name)
-        return settings_of(root, of.name, of.uid, url, credentials.token, credentials.key, of.version)
+        return settings_of(root, of.name, of.uid, url, credentials, of.version)
 
     def _visitors(self, row: ClusterRow) -> Visitors:
         return Visitors(self._root.services.authenticator, lambda: None if row.gone else row.described)
@@ -258,7 +258,7 @@ class Table:
         """A control plane for the server itself, of no object: its part of etcd has another name than all others. It
         writes only while the fence is held. Raises ValueError for a version that this server does not have.
         """
-        settings = settings_of(self._root.settings, part, part, self.url_of(part), "", "", version)
+        settings = settings_of(self._root.settings, part, part, self.url_of(part), ClusterCredentials("", ""), version)
         return self._part(settings, part, (fence, None))
 
     async def _beginning(self, of: ClusterDefinition) -> Beginning:

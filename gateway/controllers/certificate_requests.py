@@ -17,8 +17,7 @@ from gateway.access.signing_authority import (
     SigningError,
     alternative_names,
     now,
-    read_authority,
-    signing_files,
+    signing_authority,
 )
 from gateway.controllers.keyed_controller import KeyedController
 from gateway.http.status import StatusError
@@ -112,9 +111,9 @@ class Signing(_Requests):
             return
         spec, settings = request["spec"], self.actor.endpoints.services.settings
         approved = conditions_of(request, "Approved") and not conditions_of(request, "Denied", "Failed")
-        files = signing_files(settings)
-        asked = _parsed(spec) if approved and spec.get("signerName") in _SIGNED and files else None
-        if asked is None or files is None:
+        authority = signing_authority(settings)
+        asked = _parsed(spec) if approved and spec.get("signerName") in _SIGNED and authority else None
+        if asked is None or authority is None:
             return
         usages = spec.get("usages") or ()
         if problem := signer_problem(spec["signerName"], asked, usages):
@@ -125,7 +124,7 @@ class Signing(_Requests):
         seconds = spec.get("expirationSeconds")
         lifetime = longest if seconds is None else min(max(timedelta(seconds=seconds), SHORTEST), longest)
         try:
-            certificate = read_authority(*files).sign(asked, usages, lifetime, now())
+            certificate = authority().sign(asked, usages, lifetime, now())
         except (SigningError, OSError, ValueError) as error:
             raise StatusError(500, "InternalError", f"error auto signing csr: {error}") from None
         await self.change_status(request, "status", {"certificate": base64.b64encode(certificate).decode()})

@@ -127,17 +127,18 @@ def _is_of(certificate: Path, ca: Path) -> bool:
     return certificate.read_bytes().endswith(ca.read_bytes())
 
 
-def new_authority(validity: timedelta = VALIDITY) -> Authority:
-    """A new CA with a lifetime of `validity`."""
+def new_authority(validity: timedelta = VALIDITY, name: str = "") -> Authority:
+    """A new CA with a lifetime of `validity`; `name` is its common name, "" stands for one with the present time."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.x509.oid import NameOID
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"apiserver-gateway-ca@{datetime.now(UTC):%s}")])
+    common_name = name or f"apiserver-gateway-ca@{datetime.now(UTC):%s}"
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
     certificate = (
-        _builder(name, name, key.public_key(), validity)
+        _builder(subject, subject, key.public_key(), validity)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_usage(sign=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
@@ -237,13 +238,19 @@ def authorities_of(settings: Settings) -> list[Path]:
 
 
 def server_context(
-    certificate: Path, key: Path, authorities: Sequence[Path] = (), oldest: str = "VersionTLS12", suites: str = ""
+    certificate: Path,
+    key: Path,
+    authorities: Sequence[Path] = (),
+    oldest: str = "VersionTLS12",
+    suites: str = "",
+    others: bool = False,
 ) -> ssl.SSLContext:
     """The TLS context of the server. Raises ssl.SSLError or OSError for an invalid certificate or key.
 
     With `authorities`, clients are asked for a certificate of one of these CAs. They need not send one, and it is
     verified only after the handshake. `oldest` is the minimum TLS version in kube-apiserver's notation. `suites` are
-    the TLS 1.2 ciphers in OpenSSL's notation; "" means OpenSSL's default.
+    the TLS 1.2 ciphers in OpenSSL's notation; "" means OpenSSL's default. `others`: there are more CAs, which are not
+    known here. Then clients are not told which CAs there are, so that each shows the certificate that it has.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3 if oldest == "VersionTLS13" else ssl.TLSVersion.TLSv1_2
@@ -254,9 +261,10 @@ def server_context(
     context.load_cert_chain(certificate, key)
     for path in authorities:
         context.load_verify_locations(path)
-        context.verify_mode = ssl.CERT_OPTIONAL
-    if authorities:
+    if authorities and not others:
         name_authorities(context)
+    if authorities or others:
+        context.verify_mode = ssl.CERT_OPTIONAL
         judge_later(context)
     return context
 
@@ -266,7 +274,8 @@ def context_of(settings: Settings, certificate: Path, key: Path) -> ssl.SSLConte
 
     def made(certificate: Path, key: Path) -> ssl.SSLContext:
         suites = openssl_ciphers(settings.tls_cipher_suites)
-        return server_context(certificate, key, authorities_of(settings), settings.tls_min_version, suites)
+        oldest, others = settings.tls_min_version, settings.control_planes
+        return server_context(certificate, key, authorities_of(settings), oldest, suites, others)
 
     context = made(certificate, key)
     if settings.tls_sni_cert_key:

@@ -16,12 +16,10 @@ if TYPE_CHECKING:
     from gateway.settings.etcd_overrides import EtcdOverride
     from storage.etcd import EtcdSettings
 
-
 AUTHORIZATION_MODES = ("RBAC", "Node", "Webhook", "AlwaysAllow", "AlwaysDeny")  # the supported modes
 AUDIT_MODES = ("batch", "blocking", "blocking-strict")
 AUDIT_VERSION = "audit.k8s.io/v1"
 REVIEW_VERSIONS = ("v1", "v1beta1")  # versions of the reviews that are sent to webhooks
-
 
 _AUDIT_FLAGS = (
     "mode", "version", "batch-buffer-size", "batch-max-size", "batch-throttle-enable", "batch-throttle-qps",
@@ -129,6 +127,8 @@ class Settings:
     service_account_signing_key_file: Path | None = None
     shown_prefix: str = ""  # of keys in messages, if not that in etcd: of a control plane below /clusters
     service_account_key: str = ""  # in PEM: of a control plane below /clusters, in place of all files
+    client_authority: str = ""  # in PEM: the CA of a control plane below /clusters, which signs for its clients alone
+    client_authority_key: str = ""  # in PEM
     allow_privileged: bool = True
     enable_admission_plugins: frozenset[str] = frozenset()
     disable_admission_plugins: frozenset[str] = frozenset()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -14,9 +14,6 @@ COMMON = "-clusters"
 """After the prefix of the root's keys: the prefix of those of all control planes."""
 _CONFIGURED = frozenset({"ImagePolicyWebhook"})  # plug-ins that need a file, which only the root has
 _OWN = "control-planes"  # below --cert-dir: nothing is ever there, so no control plane uses the server's own keys
-_ELSEWHERE = ("certificatesigningrequest-approving-controller", "certificatesigningrequest-signing-controller")
-"""Controllers that sign with a CA, which a control plane does not have."""
-
 
 _OF_ROOT: dict[str, Any] = dict.fromkeys((
     "tls_private_key_file",
@@ -91,12 +88,26 @@ def with_version(root: Settings, version: str) -> Settings:
     return replace(root, kubernetes_version=version, **released)
 
 
-def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: str, version: str = "") -> Settings:
+@dataclass(frozen=True, slots=True)
+class ClusterCredentials:
+    """What belongs to one control plane: the administrator's token, the key (PEM) that signs the tokens of service
+    accounts, and the CA (PEM) that signs certificates of its clients, with its key; "" stands for no CA.
+    """
+
+    token: str
+    key: str
+    authority: str = ""
+    authority_key: str = ""
+
+
+def settings_of(
+    root: Settings, name: str, uid: str, url: str, credentials: ClusterCredentials, version: str = ""
+) -> Settings:
     """The settings of a control plane: those of the server, without its credentials and without its ways to know users.
 
-    `url` is its own, `token` its administrator's, `key` signs its service account tokens (PEM). Its issuer has its uid.
-    It shows and signs no certificate, and reads no file of the root but the CA that its clients trust. `version` is its
-    minor, "" that of the server. Raises ValueError for one that the server does not have.
+    `url` is its own, and so are the `credentials`. Its issuer has its uid. It shows no certificate, signs with its own
+    CA alone, and reads no file of the root but the CA that its clients trust. `version` is its minor, "" that of the
+    server. Raises ValueError for one that the server does not have.
     """
     issuer = f"{root.service_account_issuer[0].rstrip('/')}/clusters/{name}/{uid}"
     return replace(
@@ -106,7 +117,7 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         shown_prefix=root.etcd_prefix,
         cert_dir=root.cert_dir / _OWN,
         tls_cert_file=authority_of(root),
-        admin_token=token,
+        admin_token=credentials.token,
         anonymous_auth=root.anonymous_auth and root.authentication_config is None,
         enable_admission_plugins=root.enable_admission_plugins - _CONFIGURED,
         oidc_issuer_url="",
@@ -114,10 +125,11 @@ def settings_of(root: Settings, name: str, uid: str, url: str, token: str, key: 
         api_audiences=(),
         service_account_issuer=(issuer,),
         service_account_key_file=(),
-        service_account_key=key,
+        service_account_key=credentials.key,
+        client_authority=credentials.authority,
+        client_authority_key=credentials.authority_key,
         service_account_jwks_uri=f"{url}/openid/v1/jwks",
         enable_priority_and_fairness=False,
-        controllers=(*(f"-{each}" for each in _ELSEWHERE), *root.controllers),
         profiling=False,
         recorder=False,
         control_planes=False,

@@ -10,9 +10,9 @@ import pytest
 
 from gateway.clusters import table
 from gateway.clusters.row import ClusterRow
-from gateway.clusters.secrets import ClusterCredentials
 from gateway.clusters.table import Table
 from gateway.http.status import StatusError
+from gateway.settings.control_planes import ClusterCredentials
 
 OLD, NEW = ClusterCredentials("old", "key"), ClusterCredentials("new", "key")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.settings.config import InvalidSettings, Settings
-from gateway.settings.control_planes import check_beside, settings_of
+from gateway.settings.control_planes import ClusterCredentials, check_beside, settings_of
 from gateway.settings.etcd_overrides import etcd_overrides
 from gateway.settings.flags import settings_from
 
@@ -22,10 +22,13 @@ KEPT = frozenset({
 })  # fmt: skip
 
 
+OWN = ClusterCredentials("token", "key", "authority", "its key")
+
+
 def test_no_file_of_the_root_is_read_but_its_authority() -> None:
     files = [each.name for each in fields(Settings) if str(each.type) == "Path | None" and each.name not in KEPT]
     root = Settings(**{name: Path(f"/root/{name}") for name in files}, cert_dir=Path("/root"))  # type: ignore[arg-type]
-    made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
+    made = settings_of(root, "a", "uid", "https://h/clusters/a", OWN)
     assert {name: value for name in files if (value := getattr(made, name)) is not None} == {
         "tls_cert_file": Path("/root/tls_cert_file")
     }
@@ -35,8 +38,9 @@ def test_no_file_of_the_root_is_read_but_its_authority() -> None:
 
 def test_it_has_its_own_names_and_keys() -> None:
     root = Settings(admin_token="of the root", service_account_issuer=("https://k",), api_audiences=("a",))
-    made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
+    made = settings_of(root, "a", "uid", "https://h/clusters/a", OWN)
     assert (made.admin_token, made.service_account_key) == ("token", "key")
+    assert (made.client_authority, made.client_authority_key) == ("authority", "its key")
     assert made.service_account_issuer == ("https://k/clusters/a/uid",)
     assert made.api_audiences == ()
     assert made.etcd_prefix == "/registry-clusters/uid"
@@ -45,7 +49,7 @@ def test_it_has_its_own_names_and_keys() -> None:
 
 def test_it_has_a_testing_api_if_the_root_has() -> None:
     for root in (Settings(testing_api=True, recorder=True), Settings(recorder=True)):
-        made = settings_of(root, "a", "uid", "https://h/clusters/a", "token", "key")
+        made = settings_of(root, "a", "uid", "https://h/clusters/a", OWN)
         assert (made.testing_api, made.recorder) == (root.testing_api, False)
 
 

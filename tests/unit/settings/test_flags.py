@@ -41,7 +41,8 @@ def test_a_boolean_flag_needs_no_value() -> None:
 
 def test_every_flag_has_a_setting() -> None:
     names = {flag.setting for flag in FLAGS}
-    of_control_planes = {"service_account_key", "shown_prefix"}  # no flags: theirs follow from the root's
+    # no flags: those of control planes, which follow from the root's and from their credentials
+    of_control_planes = {"service_account_key", "shown_prefix", "client_authority", "client_authority_key"}
     assert names == set(Settings.__dataclass_fields__) - of_control_planes
 
 
