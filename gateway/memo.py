@@ -10,13 +10,28 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from sys import getsizeof
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
+T = TypeVar("T")
 
 LONGEST = 256  # characters; a longer text is not cached, since it rarely comes again
 _OVERHEAD = 200  # bytes, about, that an entry takes in addition to its text and its value
+
+
+class Once(Protocol):
+    """Returns the result that is kept under the name `fact`, or else that of `make`; the caller need not know which.
+
+    All calls with one `fact` must have equal results. A result None is not kept, so `make` can look without making.
+    """
+
+    def __call__(self, fact: Hashable, make: Callable[[], T]) -> T: ...
+
+
+def each_time(fact: Hashable, make: Callable[[], T]) -> T:
+    """The `Once` that keeps nothing."""
+    return make()
 
 
 class Memory(dict[Key, Value], Generic[Key, Value]):

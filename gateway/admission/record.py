@@ -6,7 +6,7 @@ makes. Plug-ins, policies, webhooks and quotas see this and nothing else of a re
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,7 +15,8 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion, GroupVersionKind, GroupVersionResource
 from gateway.kinds.resource import Resource
-from gateway.kinds.write_context import Once, WriteContext
+from gateway.kinds.write_context import WriteContext
+from gateway.memo import Once
 from storage.change import Charge
 
 
@@ -145,25 +146,9 @@ class Admission(NamedTuple):
         return self.context.now
 
     @property
-    def recurs(self) -> bool:
-        """Whether the spec of the new object has come before."""
-        return self.context.specification.template is not None
-
-    @property
-    def once(self) -> Once:
-        """Caches results that depend on the spec of the new object alone, if the spec recurs.
-
-        It does not refer to the admission.
-        """
-        return self.context.specification.once
-
-    def has_passed(self, rule: Hashable) -> bool:
-        """Whether the spec of the new object is known to pass a rule that depends on the spec alone."""
-        return self.context.specification.has_passed(rule)
-
-    def passes(self, rule: Hashable) -> None:
-        """Records that the spec of the new object passes a rule."""
-        self.context.specification.passes(rule)
+    def of_spec(self) -> Once:
+        """For results that depend on the spec of a new object alone. It does not refer to the admission."""
+        return self.context.of_spec
 
     @property
     def options(self) -> JsonObject | None:

@@ -21,14 +21,14 @@ from gateway.jsontypes import JsonObject, identical
 from gateway.schema.types import Type, compiled
 
 
-class SharedMember(Protocol):
-    """A member (such as spec) that many new objects have with the same value. Its field set is computed once."""
+class KnownMember(Protocol):
+    """A member of a new object whose field set may be known."""
 
-    member: str
-    fields: FieldSet | None  # the field set below the member; None before the first object
+    member: str  # its name
+    fields: FieldSet | None  # the field set below it; None: it is not known yet, and is to be set
 
     def whole(self, names: Hashable, make: Callable[[], FieldSet]) -> FieldSet:
-        """The field set of an object that has this member and members with these names. It is made once."""
+        """The field set of an object that has this member and members with these names, which `make` makes."""
 
 
 NEVER_OWNED = frozenset(
@@ -62,13 +62,13 @@ def update_managed(
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
     convert: ToVersion | None = None,
-    shared: SharedMember | None = None,
+    known_member: KnownMember | None = None,
     emptied: FieldSet = LEAF,
 ) -> None:
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
     On entry, `new` has the managedFields that the client sent, if any. `reset`: the paths that a write through this
-    resource can't change. `shared`: a member of a new object whose value many objects have. `emptied`: fields that
+    resource can't change. `known_member`: a member of a new object whose field set is kept. `emptied`: fields that
     count as changed, although the objects are equal in them. An update of an object
     without managed fields does not add them. Raises ValueError if the object does not conform to its schema, or can't
     be converted to the version of a manager; then `new` has no managedFields.
@@ -76,7 +76,7 @@ def update_managed(
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
     writer = ManagerIdentity(manager or "unknown", operation, api_version, subresource)
-    if old is None and sent is None and (fields := _fields_of_plain(new, type_, reset, shared)):
+    if old is None and sent is None and (fields := _fields_of_plain(new, type_, reset, known_member)):
         metadata["managedFields"] = [new_entry(writer, api_version, now, fields)]
         return
     live = (old["metadata"].get("managedFields") or []) if old is not None else []
@@ -87,7 +87,7 @@ def update_managed(
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
-    differences = Differences(before, after, type_, api_version, reset, shared, emptied)
+    differences = Differences(before, after, type_, api_version, reset, known_member, emptied)
     known = (before or after).remembered(known)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
@@ -135,15 +135,15 @@ class Differences:
         type_: Type,
         api_version: str,
         reset: tuple[tuple[str, ...], ...],
-        shared: SharedMember | None = None,
+        known_member: KnownMember | None = None,
         emptied: FieldSet = LEAF,
     ) -> None:
         self._old, self._new = old, new
         self._reset = reset_set(reset)
-        if shared is None:
+        if known_member is None:
             found = _compared(None if old is None else old.obj, new.obj, type_)
         else:
-            found = _compared_new(new.obj, type_, shared)
+            found = _compared_new(new.obj, type_, known_member)
         if emptied:
             found = Comparison(union(found.changed, emptied), found.removed)
         self._own = self._filtered(found)
@@ -191,26 +191,26 @@ def _compared(old: JsonObject | None, new: JsonObject, type_: Type) -> Compariso
     return compare(_owned(old, type_), _owned(new, type_), type_)
 
 
-def _compared_new(new: JsonObject, type_: Type, shared: SharedMember) -> Comparison:
-    """The fields of a new object. Those of its shared member are taken from `shared`, or stored there."""
-    empty, bare, member = _owned(None, type_), _owned(new, type_), shared.member
-    if shared.fields is None:
+def _compared_new(new: JsonObject, type_: Type, known: KnownMember) -> Comparison:
+    """The fields of a new object. Those of its known member are taken from `known`, or set there."""
+    empty, bare, member = _owned(None, type_), _owned(new, type_), known.member
+    if known.fields is None:
         found = compare(empty, bare, type_)
         if f"f:{member}" not in found.removed:
-            shared.fields = found.changed.get(f"f:{member}")
+            known.fields = found.changed.get(f"f:{member}")
         return found
     bare.pop(member, None)
     found = compare({name: given for name, given in empty.items() if name != member}, bare, type_)
-    return Comparison(union(found.changed, {f"f:{member}": shared.fields}), found.removed)
+    return Comparison(union(found.changed, {f"f:{member}": known.fields}), found.removed)
 
 
 def _fields_of_plain(
-    new: JsonObject, type_: Type, reset: tuple[tuple[str, ...], ...], shared: SharedMember | None
+    new: JsonObject, type_: Type, reset: tuple[tuple[str, ...], ...], member: KnownMember | None
 ) -> FieldSet | None:
     """The fields of a new object that follow from its names (see plain_creates.py); None for another object."""
-    if shared is not None and shared.fields is None:
+    if member is not None and member.fields is None:
         return None
-    if (beside := _uncounted(reset, "" if shared is None else shared.member)) is None:
+    if (beside := _uncounted(reset, "" if member is None else member.member)) is None:
         return None
     if (names := plain_names(new, type_, NEVER_OWNED, beside)) is None:
         return None
@@ -220,16 +220,16 @@ def _fields_of_plain(
         empty, given = ({n: each for n, each in _owned(v, type_).items() if n not in beside} for v in (None, new))
         fields = compare(empty, given, type_).changed
         known.keep(names, fields, size_of(names))
-    if shared is None:
+    if member is None:
         return fields
-    beside_it, below = fields, {f"f:{shared.member}": shared.fields}
-    return shared.whole(names, lambda: union(beside_it, below))
+    beside_it, below = fields, {f"f:{member.member}": member.fields}
+    return member.whole(names, lambda: union(beside_it, below))
 
 
 @lru_cache(256)
 def _uncounted(reset: tuple[tuple[str, ...], ...], member: str) -> frozenset[str] | None:
-    """The members of a new object that do not count beside its shared `member` ("": there is none); None if `reset`
-    has parts of members, or the shared one.
+    """The members of a new object that do not count beside its known `member` ("": there is none); None if `reset`
+    has parts of members, or the known one.
     """
     names = {path[0] for path in reset}
     if member in names or any(len(path) > 1 for path in reset):

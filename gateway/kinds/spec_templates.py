@@ -4,14 +4,14 @@ The first object with a spec leaves a hash. From the second one on, results that
 with the bytes of the spec as key. They are the decoded and defaulted spec, the fields that it sets, that it is valid,
 its warnings, and its bytes in Go's order. A spec that admission changes has other bytes, and is checked anew.
 
-The reader of the body looks up a spec (`SpecTemplates.of`). A create calls `Specification.prepared` with the last spec.
-The encoder copies its bytes (`Specification.spliced`). The rules in between only call `once` and `has_passed` of the
-WriteContext or the Admission; they do not know this module, nor whether anything is cached.
+The reader of the body looks up a spec (`SpecTemplates.of`). The WriteContext carries it: once the spec is final, the
+context calls `Specification.prepared`, and `spliced` for the encoder. The rules in between call `of_spec` of the
+WriteContext or the Admission with what depends on the spec alone. They do not know that specs recur.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Container, Hashable
 from typing import Any, TypeVar
 
 import orjson
@@ -79,6 +79,10 @@ class SpecTemplates:
         self._templates: dict[bytes, SpecTemplate] = {}
         self._free = BUDGET
 
+    def default_beside(self, members: Container[str]) -> Callable[[JsonObject], None] | None:
+        """What sets the defaults of an object whose `members` have theirs; None if the spec still needs them."""
+        return self.default_others if _MEMBER in members else None
+
     def of(self, sent: Any) -> SpecTemplate | None:
         """The cached results for a body's spec; None if the spec comes for the first time, or cannot be cached."""
         if not isinstance(sent, dict) or (type(sent) is Body and (sent.duplicates or sent.too_large)):
@@ -126,27 +130,21 @@ class Specification:
         self._facts = template.of_sent if template is not None and facts is None else facts
 
     def once(self, fact: Hashable, make: Callable[[], T]) -> T:
-        """The result of `make`, which must depend on the spec alone; cached under the name `fact`."""
+        """The result of `make`, which must depend on the spec alone; cached under the name `fact` unless it is None."""
         facts = self._facts
         if facts is None:
             return make()
         found: T | None = facts.get(fact)
-        if found is None:
-            found = make()
+        if found is not None:
+            return found
+        made = make()
+        if made is not None:
             assert self.template is not None
-            self.template.spend(_size(fact) + _size(found))
+            self.template.spend(_size(fact) + _size(made))
             if len(facts) >= FACTS:
                 facts.clear()
-            facts[fact] = found
-        return found
-
-    def has_passed(self, rule: Hashable) -> bool:
-        """Whether the spec is known to pass a rule that depends on the spec alone."""
-        return self._facts is not None and rule in self._facts
-
-    def passes(self, rule: Hashable) -> None:
-        """Records that the spec passes a rule."""
-        self.once(rule, lambda: True)
+            facts[fact] = made
+        return made
 
     def prepared(self, obj: JsonObject) -> Specification:
         """The spec of `obj`, which is final: it must not change any more."""
@@ -163,7 +161,11 @@ class Specification:
         return Specification(self.template, facts)
 
     def spliced(self, obj: JsonObject, type_: Type) -> JsonObject:
-        """The object with its spec replaced by the spec's bytes in Go's order, which the encoder copies."""
+        """The object with its spec replaced by the spec's bytes in Go's order, which the encoder copies; the object
+        itself if nothing is cached.
+        """
+        if self.template is None:
+            return obj
         ordered = self.once("in Go's order", lambda: dumps(in_go_order(type_.fields[_MEMBER].type, obj[_MEMBER])))
         return {**obj, _MEMBER: orjson.Fragment(ordered)}
 

@@ -8,7 +8,7 @@ Objects are decoded, defaulted dicts in the resource's *storage* version; functi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
@@ -129,3 +129,7 @@ class Strategy:
     def __post_init__(self) -> None:
         templates = None if self.default_others is None else SpecTemplates(self.default_others)
         object.__setattr__(self, "templates", templates)
+
+    def default_beside(self, members: Container[str]) -> Callable[[JsonObject], None] | None:
+        """What sets the defaults of an object whose `members` have theirs; None: those of the kind do."""
+        return None if self.templates is None else self.templates.default_beside(members)

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol
 
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification
+from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification, SpecTemplate
+from gateway.memo import Once
 from gateway.release.gates import Enabled
 from gateway.release.release import DEFAULT_RELEASE, Release
 from gateway.schema.empty_lists import with_empty_fields
+from gateway.schema.types import Type
 from gateway.validation.field import FieldError
-
-T = TypeVar("T")
-
-
-class Once(Protocol):
-    """Returns the result of `make`, or the cached one. `make` must depend on the spec of an object alone.
-
-    `fact` is the name of the result.
-    """
-
-    def __call__(self, fact: Hashable, make: Callable[[], T]) -> T: ...
-
-
-each_time: Once = ANY_SPECIFICATION.once
-"""Caches nothing."""
 
 
 class NamedResource(Protocol):
@@ -90,21 +77,22 @@ class WriteContext(NamedTuple):
     warn: Warn = unheard
 
     @property
-    def once(self) -> Once:
-        """Caches results that depend on the spec of the new object alone, if the spec recurs."""
+    def of_spec(self) -> Once:
+        """For results that depend on the spec of a new object alone; of another write, they are made each time."""
         return self.specification.once
+
+    @property
+    def known_member(self) -> SpecTemplate | None:
+        """The member of a new object whose field set is kept; None if there is none."""
+        return self.specification.template
+
+    def spliced(self, obj: JsonObject, type_: Type) -> JsonObject:
+        """The object with known members as bytes, which the encoder copies; the same object if none are known."""
+        return self.specification.spliced(obj, type_)
 
     def as_sent(self, obj: JsonObject) -> JsonObject:
         """The object as its rules see it: with the empty lists that the client sent, if the rules look for them."""
         return with_empty_fields(obj, self.unstored) if self.unstored else obj
-
-    def has_passed(self, rule: Hashable) -> bool:
-        """Whether the spec of the new object is known to pass a rule that depends on the spec alone."""
-        return self.specification.has_passed(rule)
-
-    def passes(self, rule: Hashable) -> None:
-        """Records that the spec of the new object passes a rule."""
-        self.specification.passes(rule)
 
     @property
     def enabled(self) -> Enabled:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
-from gateway.kinds.write_context import Once, each_time
+from gateway.memo import Once, each_time
 from gateway.quotas.amounts import Amounts
 from gateway.quotas.scopes import ScopeSelector
 
@@ -41,7 +41,7 @@ class EvaluatedWrite:
     obj: JsonObject
     old: JsonObject | None
     known: dict[str, Amounts] = field(default_factory=dict, compare=False)  # cached usage, see Evaluator
-    once: Once = each_time  # caches results that depend on the specification of a new object alone
+    of_spec: Once = each_time  # for results that depend on the specification of the object alone
 
     def usage(self, evaluator: Evaluator, classes: Classes) -> Amounts:
         """What the new object uses."""
@@ -50,7 +50,7 @@ class EvaluatedWrite:
         if evaluator.follows_others:
             return evaluator.usage(self.obj, classes)
         if evaluator.by_specification:
-            found = self.once("usage", lambda: evaluator.usage(self.obj, classes))
+            found = self.of_spec("usage", lambda: evaluator.usage(self.obj, classes))
         else:
             found = evaluator.usage(self.obj, classes)
         self.known["new"] = found
@@ -60,7 +60,7 @@ class EvaluatedWrite:
         """The message about the requests and limits that the new object lacks for these names; "" if it lacks none."""
         if not evaluator.by_specification:
             return evaluator.has_to_say(names, self.obj)
-        return self.once(("said", *names), lambda: evaluator.has_to_say(names, self.obj))
+        return self.of_spec(("said", *names), lambda: evaluator.has_to_say(names, self.obj))
 
 
 def no_constraints(names: Iterable[str], obj: JsonObject) -> str:

@@ -26,7 +26,7 @@ from gateway.validation.field import FieldError, invalid
 from gateway.validation.objectmeta import validate_managed_fields, validate_object_meta
 from gateway.writing.answer import body_of
 from gateway.writing.apply import CONFIGURATIONS
-from gateway.writing.body import Sent, read_object
+from gateway.writing.body import read_object
 from gateway.writing.field_tracking import track_fields
 from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.options import write_options
@@ -34,7 +34,7 @@ from gateway.writing.patch import maker_of, size_of
 from gateway.writing.patch_body import APPLIES, read_patch
 from gateway.writing.patch_refusals import refusal
 from gateway.writing.update import update_object
-from gateway.writing.write import Write, begin
+from gateway.writing.write import Sent, Write, begin
 
 
 async def get(endpoint: Endpoint, request: Request) -> Response:

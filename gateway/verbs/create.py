@@ -23,9 +23,7 @@ async def create(endpoint: Endpoint, request: Request) -> Response:
     meta = obj.setdefault("metadata", {})
     metadata.wipe_system_fields(meta)
     name = meta.get("name", "")
-    write = begin(endpoint, request, options, size=sent.size, name=name, specification=sent.specification)
-    if sent.unstored:
-        write = write._replace(context=write.context._replace(unstored=sent.unstored))
+    write = begin(endpoint, request, options, sent=sent, name=name)
     metadata.match_namespace(meta, metadata.expected_namespace(endpoint.resource, write.context.namespace))
     if "ownerReferences" in meta:
         await drop_duplicate_owners(write, obj)

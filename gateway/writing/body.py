@@ -5,11 +5,10 @@ API Concepts, "Field validation"; the checks and their messages are those of api
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from gateway.apply.field_set import LEAF, FieldSet
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.exchange import Request
 from gateway.http.status import bad_request
@@ -17,7 +16,7 @@ from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.resource import Resource
 from gateway.kinds.scheme import has_type_of
-from gateway.kinds.spec_templates import ANY_SPECIFICATION, Specification, SpecTemplate, SpecTemplates
+from gateway.kinds.spec_templates import Specification, SpecTemplate, SpecTemplates
 from gateway.kinds.unserved_versions import taken_beside
 from gateway.schema.body import Body, parse_body, parse_exactly
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
@@ -33,6 +32,7 @@ from gateway.validation.field import go_quote
 from gateway.writing.field_tracking import told_apart
 from gateway.writing.offload import WEIGHTS, offloaded
 from gateway.writing.other_kinds import unfit, unknown_by_name, unreadable_as
+from gateway.writing.write import Sent
 
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 CBOR = "application/cbor"
@@ -40,16 +40,6 @@ _SUMMARY_LENGTH = 30
 NO_API_VERSION = ".apiVersion accessor error: <nil> is of the type <nil>, expected string"
 """Go's error for a custom object whose apiVersion is null."""
 META_STRUCT = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-
-
-class Sent(NamedTuple):
-    """The object in a body: decoded and defaulted, with kind and apiVersion set."""
-
-    obj: JsonObject
-    size: int  # of the body in bytes
-    unstored: Sequence[str] = ()  # members and paths that are not stored as they were sent: see empty_lists.unstored
-    specification: Specification = ANY_SPECIFICATION  # of a new object
-    emptied: FieldSet = LEAF
 
 
 async def read_object(request: Request, endpoint: Endpoint, validation: str, *, new: bool = False) -> Sent:

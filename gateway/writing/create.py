@@ -110,7 +110,7 @@ async def prepare_new(
     if authorize is not None:
         await authorize()
     charge = await validate(write, admitted, obj, None, context)
-    return Prepared(obj, size, admitted.replaced, charge, context.specification)
+    return Prepared(obj, size, context, admitted.replaced, charge)
 
 
 def _prepare_new(write: Write, obj: JsonObject, lacking: Sequence[FieldError]) -> WriteContext:

@@ -118,7 +118,7 @@ class _Deletion:
             await _admit(self._write, self._options, obj)
 
     async def _mark(self, current: StoredObject, obj: JsonObject) -> Decision:
-        value = await encoded(self._write, Prepared(obj, self._write.size))
+        value = await encoded(self._write, Prepared(obj, self._write.size, self._write.context))
         unchanged, removes = value == current.value, self.step is Step.MARK_AND_REMOVE
         self._shown = Written(value, current.revision, unchanged=unchanged)
         if self._options.dry_run:

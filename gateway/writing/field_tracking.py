@@ -38,7 +38,7 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None, 
             now=write.context.now,
             reset=endpoint.strategy.reset_fields,
             convert=convert,
-            shared=write.context.specification.template if old is None else None,
+            known_member=write.context.known_member if old is None else None,
             emptied=LEAF if old is None else emptied,
         )
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed

@@ -11,7 +11,6 @@ from gateway.kinds import metadata
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Version
 from gateway.kinds.resource import Resource
-from gateway.kinds.spec_templates import SpecTemplate
 from gateway.kinds.write_context import WriteOptions
 from gateway.patches.raw_values import rewritten
 from gateway.patches.unstructured import converted
@@ -162,9 +161,7 @@ def _decoded(
         unknown = unknown_by_name(result, resource, by_name)
         problems = by_name.problems if unknown is None else unknown
     told += _strictness(options, [*strict, *problems], fail)
-    templates = write.endpoint.object_strategy.templates
-    apart = members is not None and templates is not None and SpecTemplate.member in members
-    default = templates.default_others if apart and templates is not None else None
+    default = None if members is None else write.endpoint.object_strategy.default_beside(members)
     if resource.custom:  # empty managedFields mean nothing here, and validation checks kind and apiVersion
         complete(new, None, resource, str(new["kind"]), default=default)["apiVersion"] = result["apiVersion"]
     else:

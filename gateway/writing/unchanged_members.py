@@ -38,7 +38,7 @@ class Kept:
         self._old, self._managers = old, managers
         self._bytes = {name: dumps(old[name]) for name in names}
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         return name in self._bytes
 
     def apart_from(self, value: JsonObject) -> JsonObject:

@@ -282,7 +282,7 @@ async def prepare_update(
     if kept is not None:
         kept.check()
     charge = await validate(write, admitted, obj, old)
-    return Prepared(obj, size, admitted.replaced, charge, kept=kept)
+    return Prepared(obj, size, write.context, admitted.replaced, charge, kept)
 
 
 def _prepare_update(write: Write, obj: JsonObject, old: JsonObject, lacking: Sequence[FieldError]) -> None:

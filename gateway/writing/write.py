@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gateway.admission.record import Annotate, unrecorded
+from gateway.apply.field_set import LEAF, FieldSet
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http import status
 from gateway.http.deadline import request_timeout
@@ -92,14 +93,24 @@ class Write(NamedTuple):
         return self.endpoint.store if self.via is None else self.via
 
 
+class Sent(NamedTuple):
+    """The object in a body: decoded and defaulted, with kind and apiVersion set."""
+
+    obj: JsonObject
+    size: int  # of the body in bytes
+    unstored: Sequence[str] = ()  # members and paths that are not stored as they were sent: see empty_lists.unstored
+    specification: Specification = ANY_SPECIFICATION  # of a new object
+    emptied: FieldSet = LEAF
+
+
 class Prepared(NamedTuple):
     """An object that has passed all phases before the transaction, and what these have found for it."""
 
     obj: JsonObject
     size: int
+    context: WriteContext  # that of the last phase
     replaced: bool = False  # whether admission has replaced the object that was sent
     charge: Charge | None = None  # the quota charge, made in the transaction of the write
-    specification: Specification = ANY_SPECIFICATION
     kept: Kept | None = None  # the members that it shares with the old object
 
 
@@ -128,15 +139,17 @@ def begin(
     *,
     size: int = 0,
     name: str = "",
-    specification: Specification = ANY_SPECIFICATION,
+    sent: Sent | None = None,
     facet: Facet | None = None,
 ) -> Write:
-    """The Write of a request. `name` and `specification` are those of a new object."""
+    """The Write of a request. `name` is that of a new object, and `sent` is what its body has."""
     info = request.info
     name, deadline = info.name or name, None
     if request.query_string and (timeout := request.parameter("timeout")):
         longest = endpoint.services.settings.request_timeout
         deadline = asyncio.get_running_loop().time() + request_timeout(timeout, longest)
+    if sent is not None:
+        size = sent.size
     context = WriteContext(
         Attributes(request.user, info),
         endpoint.resource,
@@ -146,7 +159,7 @@ def begin(
         now_text(),
         options,
         deadline,
-        specification,
+        *((ANY_SPECIFICATION, ()) if sent is None else (sent.specification, sent.unstored)),
         release=endpoint.services.admission.release,
         warn=request.warnings.extend,
     )
@@ -239,19 +252,16 @@ async def encoded(write: Write, prepared: Prepared) -> bytes:
     Fields that admission has added to a custom object, and that its schema does not have, are dropped here: validating
     admission has still seen them.
     """
-    obj, specification, kept = prepared.obj, prepared.specification, prepared.kept
+    obj, kept = prepared.obj, prepared.kept
     if prepared.replaced and write.resource.custom:
         obj = write.resource.model_version.decode(obj, DecodeReport())
-    if specification.template is None and kept is None:
-        return await _encoded(write, obj, prepared.size)
     try:
-        if specification.template is not None:
-            spliced = specification.spliced(obj, write.endpoint.written.type)
-        else:
-            spliced = obj if kept is None else kept.spliced(obj)
-        return await _encoded(write, spliced, prepared.size)
+        spliced = prepared.context.spliced(obj, write.endpoint.written.type) if kept is None else kept.spliced(obj)
+        if spliced is not obj:
+            return await _encoded(write, spliced, prepared.size)
     except TypeError:  # the encoder limits the nesting of objects that contain encoded bytes
-        return await _encoded(write, obj, prepared.size)
+        pass
+    return await _encoded(write, obj, prepared.size)
 
 
 async def _encoded(write: Write, obj: JsonObject, size: int) -> bytes:

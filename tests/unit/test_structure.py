@@ -359,18 +359,6 @@ def test_a_fact_is_written_once() -> None:
     assert [found for found in bodies.values() if len(found) > 1] == []
 
 
-def test_recurring_specs_are_known_to_few() -> None:
-    """Rules ask the WriteContext or the Admission."""
-    found = {name for name, names in imports().items() if "gateway.kinds.spec_templates" in names}
-    assert found == {
-        "gateway.kinds.strategy",
-        "gateway.kinds.write_context",
-        "gateway.writing.body",
-        "gateway.writing.patch",
-        "gateway.writing.write",  # passes it on
-    }
-
-
 def test_text_is_escaped_for_html_in_one_place() -> None:
     found = {
         name

@@ -13,12 +13,13 @@ from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersionResource
 from gateway.kinds.objects import Objects
 from gateway.kinds.resource import Resource
+from gateway.memo import each_time
 from storage.time_slice import TimeSlice
 
 _LIMIT_RANGES = GroupVersionResource("", "v1", "limitranges")
 _COMPLETED = "completed by limit ranges"
 _MOST_COMPARISONS = 20_000  # about 50 ms
-_MOST_AT_ONCE = 20  # LimitRanges whose results for a recurring pod are remembered
+_MOST_AT_ONCE = 20  # LimitRanges whose result for a spec is kept
 
 
 def _handles(resource: Resource, operation: Operation) -> bool:
@@ -53,40 +54,37 @@ async def _complete(admission: Admission, limit_ranges: list[JsonObject], comple
     """The record of a pod with the requests and limits that it left out."""
     pod = admission.obj
     assert pod is not None
-    many = len(limit_ranges) > _MOST_AT_ONCE
-    if many or admission.reinvoked or not admission.recurs:  # webhooks may have changed it
-        piece = TimeSlice()
-        for limit_range in limit_ranges:
-            if piece.over():
-                await piece.next()
-            pod = _with_defaults(admission, [limit_range], pod, completes)
-        return admission.changed(pod)
+    changed = admission.reinvoked  # webhooks may have changed the spec since it was sent
+    of_spec = each_time if changed or len(limit_ranges) > _MOST_AT_ONCE else admission.of_spec
     rules = (_COMPLETED, *map(_rule, limit_ranges))
-    spec, notes = admission.once(rules, lambda: _completed(admission, limit_ranges, pod, completes))
+    if (known := of_spec(rules, _unknown)) is None:
+        spec, notes = await _completed(admission, limit_ranges, pod, completes)
+        of_spec(rules, lambda: (dumps(spec), notes))
+    else:
+        spec, notes = loads(known[0]), known[1]
     meta = pod["metadata"]
     if notes:
         meta = {**meta, "annotations": {**(meta.get("annotations") or {}), **notes}}
-    return admission.changed({**pod, "metadata": meta, "spec": loads(spec)})
+    return admission.changed({**pod, "metadata": meta, "spec": spec})
 
 
-def _completed(
+def _unknown() -> tuple[bytes, JsonObject] | None:
+    return None
+
+
+async def _completed(
     admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool
-) -> tuple[bytes, JsonObject]:
-    """A pod's specification with defaults, as JSON, and the annotations that list them."""
-    bare = {**pod, "metadata": {**pod["metadata"], "annotations": {}}}
-    completed = _with_defaults(admission, limit_ranges, bare, completes)
-    return dumps(completed["spec"]), completed["metadata"]["annotations"]
-
-
-def _with_defaults(
-    admission: Admission, limit_ranges: list[JsonObject], pod: JsonObject, completes: bool
-) -> JsonObject:
+) -> tuple[JsonObject, JsonObject]:
+    """A pod's specification with defaults, and the annotations that list them."""
     from gateway.admission.limits.limit_range import with_defaults  # imported late, to keep the start fast
 
+    pod, piece = {**pod, "metadata": {**pod["metadata"], "annotations": {}}}, TimeSlice()
     for limit_range in limit_ranges:
+        if piece.over():
+            await piece.next()
         _refuse_too_much(admission, limit_range, pod)
         pod = with_defaults(limit_range, pod, completes=completes)
-    return pod
+    return pod["spec"], pod["metadata"]["annotations"]
 
 
 def _rule(limit_range: JsonObject) -> tuple[str | None, str | None]:
@@ -104,23 +102,26 @@ async def _hold(admission: Admission, limit_ranges: list[JsonObject]) -> None:
     """Raises StatusError 403 for a pod or claim outside the limits."""
     obj = admission.obj
     assert obj is not None
-    from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
-
-    spec, old, piece = obj.get("spec") or {}, admission.old, TimeSlice()
-    is_pod = admission.resource.resource == "pods"
-    before = None if old is None else old.get("spec")
+    piece = TimeSlice()
     for limit_range in limit_ranges:
         if piece.over():
             await piece.next()
-        rule = _rule(limit_range)
-        if admission.has_passed(rule):
-            continue
-        _refuse_too_much(admission, limit_range, obj)
-        found = violations_of_pod(limit_range, spec) if is_pod else violations_of_claim(limit_range, spec, before)
-        problems = list(found)
-        if problems:
-            raise refused(admission, obj, joined(problems))
-        admission.passes(rule)
+        admission.of_spec(_rule(limit_range), partial(_hold_by_one, admission, limit_range, obj))
+
+
+def _hold_by_one(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> bool:
+    """True. Raises StatusError 403 for a pod or claim outside the limits."""
+    from gateway.admission.limits.limit_range import violations_of_claim, violations_of_pod
+
+    spec, old = obj.get("spec") or {}, admission.old
+    _refuse_too_much(admission, limit_range, obj)
+    if admission.resource.resource == "pods":
+        problems = list(violations_of_pod(limit_range, spec))
+    else:
+        problems = list(violations_of_claim(limit_range, spec, None if old is None else old.get("spec")))
+    if problems:
+        raise refused(admission, obj, joined(problems))
+    return True
 
 
 def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObject) -> None:

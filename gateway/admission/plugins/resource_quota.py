@@ -13,7 +13,7 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.resource import Resource
-from gateway.kinds.write_context import each_time
+from gateway.memo import each_time
 from gateway.quotas.charges import Charged, Charges, Charging
 from gateway.quotas.check import Uncovered
 from gateway.quotas.evaluator import EvaluatedWrite, Evaluator
@@ -111,7 +111,7 @@ async def _wait_for_room(charges: Charges, charged: Charged, admission: Admissio
 def _written(admission: Admission, obj: JsonObject, old: JsonObject | None) -> EvaluatedWrite:
     new = admission.operation is Operation.CREATE and not admission.subresource
     return EvaluatedWrite(
-        admission.operation, admission.subresource, obj, old, once=admission.once if new else each_time
+        admission.operation, admission.subresource, obj, old, of_spec=admission.of_spec if new else each_time
     )
 
 

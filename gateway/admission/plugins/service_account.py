@@ -121,8 +121,8 @@ def _automounts(account: JsonObject, spec: JsonObject) -> bool:
 
 
 def _volume_name(admission: Admission) -> str:
-    """A random name for the token's volume. Pods with equal specs get the same name, so that their specs stay equal."""
-    return admission.once("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
+    """A random name for the token's volume; it is kept with the spec."""
+    return admission.of_spec("volume of the token", lambda: generated_name(_VOLUME_PREFIX))
 
 
 def _mount_token(pod: JsonObject, spec: JsonObject, admission: Admission) -> Found:

@@ -19,6 +19,7 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
 from gateway.kinds.pod_templates import template_of
+from gateway.memo import each_time
 from gateway.validation.field import FieldError, go_quote
 
 
@@ -183,14 +184,19 @@ async def _found(
 ) -> dict[LevelVersion, list[Violation]]:
     """The pod's violations of each of the policy's modes.
 
-    `known` remembers that a spec has passed; it is None if the checks read more of the pod than its spec.
+    They depend on the spec of `known` alone; it is None if the checks read more of the pod than its spec.
     """
-    if known is not None and known.has_passed(policy):
+    of_spec = each_time if known is None else known.of_spec
+    if of_spec(policy, _unknown):
         return {mode: [] for mode in modes}
     found = {mode: await violations_of(mode, pod, newest) for mode in set(modes)}
-    if known is not None and not any(found.values()):
-        known.passes(policy)
+    if not any(found.values()):
+        of_spec(policy, lambda: True)
     return found
+
+
+def _unknown() -> bool | None:
+    return None
 
 
 def _becomes_stricter(now: LevelVersion, before: LevelVersion) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from gateway.defaults.pod import default_all_but_spec
 from gateway.http.warnings import bounded
@@ -154,15 +155,21 @@ def _metadata_and_spec(
     old: JsonObject | None = None,
     created: WriteContext | None = None,
 ) -> None:
-    """Validates annotations and spec. A spec that is unchanged, or is known to be valid, is not validated again.
+    """Validates annotations and spec. A spec that is unchanged is not validated again.
 
     `created` is the context of a create, None for other writes.
     """
     spec, annotations = pod.get("spec") or {}, _annotations(pod)
     if annotations:
         validate_pod_annotations(annotations, spec, "metadata.annotations", errors, options)
-    if (old is not None and spec == old.get("spec")) or (created is not None and created.has_passed(_VALID)):
+    if old is not None and spec == old.get("spec"):
         return
+    judge = partial(_judge_spec, pod, spec, errors, options)
+    _ = judge() if created is None else created.of_spec(_VALID, judge)
+
+
+def _judge_spec(pod: JsonObject, spec: JsonObject, errors: list[FieldError], options: PodOptions) -> bool | None:
+    """Validates the spec. Returns True if it is valid in every pod, else None."""
     found = len(errors)
     validate_pod_spec(spec, pod["metadata"], "spec", errors, options)
     if not spec.get("serviceAccountName"):
@@ -174,8 +181,7 @@ def _metadata_and_spec(
     for key in ("containers", "initContainers"):
         for i, container in enumerate(spec.get(key) or ()):
             validate_image_spacing(container, f"spec.{key}[{i}]", errors)
-    if created is not None and len(errors) == found and stands_alone(spec):
-        created.passes(_VALID)
+    return True if len(errors) == found and stands_alone(spec) else None
 
 
 def _validate(pod: JsonObject, context: WriteContext) -> list[FieldError]:
@@ -231,7 +237,7 @@ def _warnings(pod: JsonObject, context: WriteContext) -> Iterator[str]:
     if annotations_matter(_annotations(pod)):
         yield from pod_warnings(pod)
     else:
-        yield from context.once("warnings of pods", lambda: bounded(pod_warnings(pod)))
+        yield from context.of_spec("warnings of pods", lambda: bounded(pod_warnings(pod)))
 
 
 def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> None:

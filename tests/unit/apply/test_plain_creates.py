@@ -51,7 +51,7 @@ def _spend(size: int) -> None:
 
 def fields_of(obj: JsonObject, kind: str, reset: tuple[tuple[str, ...], ...], shared: SpecTemplate | None) -> Any:
     type_, new = type_for("", "v1", kind), copy.deepcopy(obj)
-    update_managed(new, None, type_, manager="m", api_version="v1", now="t", reset=reset, shared=shared)
+    update_managed(new, None, type_, manager="m", api_version="v1", now="t", reset=reset, known_member=shared)
     return new["metadata"].get("managedFields")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Hashable
+from pathlib import Path
 from typing import Any
 
 from gateway.jsontypes import loads
@@ -9,6 +12,24 @@ from gateway.kinds import spec_templates
 from gateway.kinds.spec_templates import BUDGET, FACTS, LONGEST, Specification, SpecTemplate, SpecTemplates
 from gateway.schema.body import parse_body, parse_to_decode
 from gateway.schema.catalog import type_for
+
+ROOT = Path(__file__).parents[3]
+
+KNOW = {
+    "gateway/kinds/spec_templates.py",  # keeps the results
+    "gateway/kinds/strategy.py",  # says of which kinds specs recur
+    "gateway/kinds/strategies/pods.py",  # the one kind: it sets the defaults of the rest apart
+    "gateway/kinds/write_context.py",  # carries the spec through the phases of a write
+    "gateway/writing/body.py",  # looks for the spec in a body
+    "gateway/writing/write.py",  # takes it from the body into the context
+}
+_KNOWING = re.compile(r"\b(spec_templates|SpecTemplates?|ANY_SPECIFICATION|default_others|recurs)\b|\.specification\b")
+
+
+def test_few_modules_know_that_specs_recur() -> None:
+    """All others call `of_spec` with what depends on the spec alone."""
+    sources = {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in (ROOT / "gateway").rglob("*.py")}
+    assert {name for name, text in sources.items() if _KNOWING.search(text)} == KNOW
 
 
 def sent(**specification: Any) -> dict[str, Any]:
@@ -25,6 +46,11 @@ def template(known: SpecTemplates | None = None, **specification: Any) -> SpecTe
     found = known.of(sent(**specification)) or known.of(sent(**specification))
     assert found is not None
     return found
+
+
+def has_passed(specification: Specification, rule: Hashable) -> bool:
+    """Whether there is a result of a rule."""
+    return specification.once(rule, lambda: None) is not None
 
 
 def test_a_specification_is_remembered_when_it_comes_for_the_second_time() -> None:
@@ -76,9 +102,9 @@ def test_what_is_known_is_known_of_exactly_the_specification_that_is_stored() ->
 
     def written(spec: dict[str, Any], *, passes: bool) -> tuple[bool, Any]:
         specification = Specification(of_pod).prepared({"spec": spec})
-        known_before = specification.has_passed("rule")
+        known_before = has_passed(specification, "rule")
         if passes:
-            specification.passes("rule")
+            specification.once("rule", lambda: True)
         return known_before, loads(spec_templates.dumps(specification.spliced({"spec": spec}, pod)))
 
     assert written({"nodeName": "a"}, passes=False) == (False, {"spec": {"nodeName": "a"}})
@@ -101,11 +127,22 @@ def test_what_follows_from_a_specification_is_made_once_where_it_has_come_before
     assert [prepared.once("fact", make), Specification(of_pod).once("fact", make)] == [4, 3]
 
 
+def test_a_result_none_is_not_kept() -> None:
+    of_pod = template()
+    results = [Specification(of_pod).once("fact", lambda found=found: found) for found in (None, 1, 2)]
+    assert results == [None, 1, 1]
+
+
+def test_an_object_without_known_members_is_encoded_as_it_is() -> None:
+    obj = sent(a=1)
+    assert Specification().spliced(obj, type_for("", "v1", "Pod")) is obj
+
+
 def test_no_more_facts_are_kept_than_the_bound() -> None:
     of_pod = template()
     for number in range(3 * FACTS):
-        Specification(of_pod).passes(number)
-        assert Specification(of_pod).has_passed(number)
+        Specification(of_pod).once(number, lambda: True)
+        assert has_passed(Specification(of_pod), number)
     assert len(of_pod.of_sent) <= FACTS
 
 
@@ -118,5 +155,5 @@ def test_what_admission_makes_of_specifications_counts_too() -> None:
         kept = [each for found in known._templates.values() for each in (*found.of_sent.values(), found.of_stored[0])]
         assert sum(map(len, kept)) <= BUDGET
     longer = Specification(template(known, a="b")).prepared(sent(a="b", c="x" * LONGEST))
-    longer.passes("rule")
-    assert not longer.has_passed("rule")
+    longer.once("rule", lambda: True)
+    assert not has_passed(longer, "rule")
