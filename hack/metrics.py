@@ -20,29 +20,34 @@ from storage.instruments.families import AnyFamily, declared  # noqa: E402
 from storage.instruments.snapshot import Form  # noqa: E402
 
 PAGE, MISSING = (ROOT / "docs" / "reference" / name for name in ("metrics.md", "metrics-missing.csv"))
-ABSENT = ROOT / "tests" / "unit" / "storage" / "instruments" / "absent.metrics"
+INSTRUMENTS = ROOT / "tests" / "unit" / "storage" / "instruments"
+ABSENT = INSTRUMENTS / "absent.metrics"
+UPSTREAM = [INSTRUMENTS / f"{name}.metrics" for name in ("kube-apiserver", "kube-apiserver-1.37")]
 PACKAGES = ("gateway", "storage")
 _HEAD = """\
 # Metrics
 
-This page lists all metrics at `/metrics`, with their labels in braces. [Monitoring](../how-to/monitoring.md) describes
-a first set-up.
-
-If kube-apiserver has a metric for the same thing, the name is the same: its dashboards and alert rules work unchanged.
-A metric appears when its first event is counted. With `--workers`, the values are sums over all processes. Metrics that
-name no level of stability are ALPHA, or are not of Kubernetes. `hack/metrics.py` makes this page.
+These are all metrics at `/metrics`, with their labels in braces. [Monitoring](../how-to/monitoring.md) describes a
+first set-up. A metric appears when its first event is counted. With `--workers`, values are sums over all processes.
+`hack/metrics.py` makes this page.
 """
-_TABLE = """
-## {title}
+_OWN = """
+## Metrics of this server
 
-| name | meaning |
-|---|---|
+name | meaning
+---|---
+"""
+_SHARED = """
+## Metrics of kube-apiserver
+
+Dashboards and alert rules for kube-apiserver work unchanged. The [Kubernetes
+reference](https://kubernetes.io/docs/reference/instrumentation/metrics/) and the HELP lines of `/metrics` describe
+these metrics.
 """
 _ABSENT = """
 ## Metrics of kube-apiserver that are missing here, or have fewer labels
 
-[metrics-missing.csv](metrics-missing.csv) lists them with the reasons. The tables above have all other metrics of
-kube-apiserver 1.36 and 1.37, with the same type and labels; a test compares them.
+[metrics-missing.csv](metrics-missing.csv) lists them with the reasons.
 """
 _BY_LABELS = re.compile(r", by [^.,]*\.$")
 """The end of a help text that repeats labels."""
@@ -76,18 +81,25 @@ def _otherwise(form: Form) -> str:
     """How a form differs from the declaration."""
     if form.hidden:
         return "not shown"
-    labels = ", ".join(f"`{label}`" for label in form.labels or ())
-    return " ".join(filter(None, (form.level, f"with {labels} alone" if labels else "")))
+    labels = ", ".join(form.labels or ())
+    return f"with {labels} alone" if labels else ""
 
 
 def lines() -> Iterator[str]:
-    """A table for each kind of metric."""
+    """A table of this server's own metrics, and for each kind of metric the names that kube-apiserver has, too."""
+    upstream = {line.split()[0] for path in UPSTREAM for line in path.read_text(encoding="utf-8").splitlines()}
     of_kinds: dict[str, list[AnyFamily]] = {kind: [] for kind in _KINDS}
+    yield _OWN
     for family in families():
-        of_kinds[family.kind].append(family)
+        if family.name in upstream:
+            of_kinds[family.kind].append(family)
+        else:
+            yield f"`{_name(family)}` | {_meaning(family)}\n"
+    yield _SHARED
     for kind, found in of_kinds.items():
-        yield _TABLE.format(title=_KINDS[kind])
-        yield from map(_row, found)
+        yield f"\n### {_KINDS[kind]}\n\n```text\n"
+        yield from (f"{_name(family)}{_by_minor(family)}\n" for family in found)
+        yield "```\n"
     yield _ABSENT
 
 
@@ -102,13 +114,14 @@ def missing() -> str:
     return text.getvalue()
 
 
-def _row(family: AnyFamily) -> str:
+def _name(family: AnyFamily) -> str:
     labels = f"{{{','.join(family.label_names)}}}" if family.label_names else ""
-    level = "" if family.level == "ALPHA" else family.level
-    about = _BY_LABELS.sub(".", family.help) if family.label_names else family.help
-    text = " ".join(filter(None, (about, level, _by_minor(family).strip())))
-    text = text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
-    return f"| `{family.name}{labels}` | {text} |\n"
+    return f"{family.name}{labels}"
+
+
+def _meaning(family: AnyFamily) -> str:
+    text = _BY_LABELS.sub(".", family.help) if family.label_names else family.help
+    return text.replace("|", "\\|").replace("*", "\\*").replace("<", "&lt;")
 
 
 if __name__ == "__main__":

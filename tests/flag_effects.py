@@ -1,6 +1,6 @@
 """Names the test that shows the effect of each flag of `serve`; a unit test checks that each flag is here.
 
-docs/reference/flags.md lists the flags without such a test.
+`WITHOUT` has the flags without such a test, and the reasons.
 """
 
 from __future__ import annotations

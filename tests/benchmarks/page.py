@@ -18,7 +18,6 @@ import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -39,50 +38,51 @@ STYLE = (
 TEXT = """\
 # Measurements
 
-`tests/benchmarks/page.py` makes this page from `tests/benchmarks/results/`. Numbers depend on the machine and its load;
-ratios within one run differ less. [Sizing](sizing.md) has the conclusions.
+`tests/benchmarks/page.py` makes this page. Numbers depend on the machine and its load; ratios within one run differ
+less. [Sizing](sizing.md) has the conclusions.
 
 ## What the gateway adds
 
 `make bench` on {date}: apiserver-gateway {version} ({commit}), one worker, {cores} cores ({machine}), Python {python},
-TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}. Numbers are medians of the rounds.
-The name of a case says after the slash what the gateway is compared with:
+TLS, a token, {objects} pods in etcd on the same machine, load average {load:.1f}. Numbers are medians.
+The other side stands after the slash:
 
 - *raw*: a bare ASGI function that sends the same bytes from the same HTTP server.
 - *direct*: the etcd client alone, with the same transaction.
 - Other names: the gateway itself, used in another way.
 
-*At least* is the target of the ratio, or of MB/s in rows without a ratio.
+The plot shows the ratios, with their targets in red:
 
 ![Ratio to what could be reached](plots/ratios.svg)
 
-| case | gateway | other | ratio | at least |
-|---|---:|---:|---:|---:|
+case | gateway | other
+---|---:|---:
 {rates}
 
-Numbers without a unit are requests (of *start*: starts; of watches: events to all watchers) per second, or per CPU
-second of the server *by CPU*. LISTs other than JSON have MB/s: of their JSON for *first*, of the sent bytes for *warm*.
+Numbers without a unit are requests per second, or events to all watchers. *By CPU* means per CPU second of the server.
+LISTs other than JSON have MB/s: of their JSON for *first*, of the sent bytes for *warm*.
 
 ## Starting and stopping
 
-The same run measures a throw-away server with its etcd, as tests use it: medians in seconds; rows with *GB* are memory.
-*Of a pool* is a server that is forked from a running process, when a test asks for it or before.
+The same run measures a throw-away server with its etcd, as tests use it: medians, with targets in red. *Of a pool* is a
+server that is forked from a running process, when a test asks for it or before.
 
 ![Seconds to start and stop](plots/starting.svg)
-
-| what | seconds | at most |
-|---|---:|---:|
-{times}
 """
 APART = """
 ## Measured apart
 
-Each of these programs runs alone. [measured.csv](measured.csv) has all results; this page has those beside another
-server, and those that do not keep their limits. The other server ran on the same machine. Limits are for the gateway's
-number, or for its ratio to the other number. The interpreter is Python {python}.
+Each of these programs runs alone, with Python {python}; the other server runs on the same machine.
+[measured.csv](measured.csv) has all results, their dates and limits. This page has the results beside another
+server, and those that do not keep their limits.
 """
-ONLY_STORED = re.compile(r", for$|, first served$|^GET longest|: (served after, p99|CPU of the server)$")
-"""Cases of long tables that the page leaves out."""
+ONLY_STORED = re.compile(
+    r", for$|, first served$|^GET longest|: (served after, p99|CPU of the server|CPU since the start)$"
+    r"|handshakes$|^connections$|^not served$|^served after|Running, p50$|^keys of|^bytes of"
+)
+"""Cases that the page leaves out."""
+SIMILAR = re.compile(r"as a service account$|^Minors of")
+"""Groups that the page leaves out, since their numbers are close to those of another group, or to each other."""
 
 
 def bars(rows: Sequence[tuple[str, float, float | None]], unit: str) -> str:
@@ -111,9 +111,6 @@ def page(bench: dict[str, Any], rows: Collection[dict[str, Any]]) -> str:
         **{name: bench[name] for name in ("version", "commit", "cores", "machine", "python", "objects", "load")},
         date=_day(bench["date"]),
         rates="\n".join(_rates(bench["rates"])),
-        times="\n".join(
-            f"| {each['case']} | {each['seconds']:.3f} | {each['target'] or ''} |" for each in bench["times"]
-        ),
     )
     return text + "".join(apart(rows))
 
@@ -131,15 +128,14 @@ def apart(rows: Collection[dict[str, Any]]) -> Iterator[str]:
     if by_group:
         yield APART.format(python=newest)
     for group, kept in by_group.items():
-        if not any(row.beside is not None or not row.holds for row in map(row_of, kept)):
+        compared = any(row.beside is not None or not row.holds for row in map(row_of, kept))
+        if not compared or SIMILAR.search(group):
             continue
         shown = [each for each in kept if not ONLY_STORED.search(each["case"])]
         yield f"\n### {group}\n\n{''.join(_apart_table(shown))}"
-        for conditions, of in groupby(kept, key=lambda each: (each["date"], each["python"], each["conditions"])):
-            day, python, words = conditions
-            which = "" if len(list(of)) == len(kept) else ", some of the rows"
-            other = "" if python == newest else f", Python {python}"
-            yield f"\n{day}{other}{which}: {words}\n"
+        conditions = dict.fromkeys(each["conditions"] for each in kept)
+        others = dict.fromkeys(f"Python {each['python']}" for each in kept if each["python"] != newest)
+        yield f"\n{'; '.join([*conditions, *others])}\n"
 
 
 def _apart_table(kept: list[dict[str, Any]]) -> Iterator[str]:
@@ -150,12 +146,11 @@ def _apart_table(kept: list[dict[str, Any]]) -> Iterator[str]:
         "case": [row.case for row in rows],
         "gateway": [_amount(row.ours, row.unit) for row in rows],
         " or ".join(others): ["" if row.beside is None else _amount(row.beside, row.unit) for row in rows],
-        "limit": [_limit(row) for row in rows],
+        "limit": ["" if row.holds else _limit(row) for row in rows],
     }
     filled = {name: cells for name, cells in columns.items() if any(cells)}
-    yield f"| {' | '.join(filled)} |\n|---|{'---:|' * (len(filled) - 1)}\n"
-    for cells in zip(*filled.values(), strict=True):
-        yield f"| {' | '.join(cells)} |\n"
+    yield f"{' | '.join(filled)}\n---|{'|'.join(['---:'] * (len(filled) - 1))}\n"
+    yield from (f"{' | '.join(cells)}\n".replace(" | \n", " |\n") for cells in zip(*filled.values(), strict=True))
 
 
 def table(rows: Iterable[dict[str, Any]]) -> str:
@@ -196,8 +191,7 @@ def _rates(rates: list[dict[str, Any]]) -> Iterator[str]:
         ours, other = (
             "" if number is None else f"{number / scale:,.0f}{unit}" for number in (each["ours"], each["other"])
         )
-        ratio = "" if each["ratio"] is None else f"{each['ratio']:.2f}"
-        yield f"| {each['case']} | {ours} | {other} | {ratio} | {each['target']:g} |"
+        yield f"{each['case']} | {ours} | {other}".rstrip()
 
 
 def files() -> Iterator[tuple[Path, str]]:
