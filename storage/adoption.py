@@ -47,7 +47,7 @@ async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) ->
             if resource is not None:
                 filled(spec.group_resource, began)
                 return resource
-    raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
+    raise Unavailable("the objects could not be loaded: etcd compacts revisions faster than they are read")
 
 
 def unregister(cache: WatchCache, resource: ResourceCache) -> None:
@@ -89,7 +89,7 @@ async def renew(
                 resource.succeed(old)
                 change(cache.add(resource))
                 return resource
-    raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
+    raise Unavailable("the objects could not be loaded: etcd compacts revisions faster than they are read")
 
 
 async def _reread(

@@ -1,8 +1,8 @@
 """Several registries below one common root of etcd, with one client and one watch for all: each key names its registry.
 
-A registry is a `PartCache`: a watch cache whose content is fed by the common feed. All parts have reached the same
-revision. A part is attached when it is needed, which loads its objects, and detached when it is not: the changes of a
-detached part are not kept, only reported by name.
+A registry is a `PartCache`: a watch cache that the common feed fills. All parts have reached the same revision.
+`Common.attach` loads the objects of a part. `Common.detach` removes them from memory. After that, the feed drops the
+changes of the part, and reports only the part's name.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ LOADS = 32  # parts that are loaded at once
 _OWN = b"apiserver-gateway/"  # below the root of a part: keys that are only about the part, and the marks of seeds
 
 Stirred = Callable[[str], None]
-"""Is called with the name of a detached part of which a key was written or deleted, such as an owner of others."""
-_EVENTS = b"events/"  # etcd deletes them when they expire: nobody has to look at the part then
+"""A function that gets the name of a detached part when one of the part's keys was written or deleted."""
+_EVENTS = b"events/"  # etcd deletes expired events; no controller has to react
 
 
 class PartCache(WatchCache):
@@ -43,9 +43,10 @@ class PartCache(WatchCache):
         self._common, self.seeds = common, seeds
         self.name, self.minor = name.encode(), ""  # the minor of Kubernetes whose controllers work in it
         self.attached = False
-        self.nobody_looks = self.is_overlooked = False  # since its end began; whether a write came since then
-        self.is_as_begun = False  # whether nobody has written in it since its beginning
-        self.on_first_write: Callable[[], None] = _nothing  # is called when that ends
+        # whether the end of the part has begun; whether a write came after that
+        self.nobody_looks = self.is_overlooked = False
+        self.is_as_begun = False  # whether no client has written in the part so far
+        self.on_first_write: Callable[[], None] = _nothing  # called when `is_as_begun` becomes false
         self._usage: Usage | None = None
         super().__init__(common.root + self.name + b"/")
 
@@ -56,7 +57,7 @@ class PartCache(WatchCache):
 
     @reached.setter
     def reached(self, revision: int) -> None:
-        """Only the common cache moves."""
+        """Does nothing: the revision is that of the common cache."""
 
     @property
     def compacted(self) -> int:
@@ -65,13 +66,13 @@ class PartCache(WatchCache):
 
     @compacted.setter
     def compacted(self, revision: int) -> None:
-        """Only the common cache learns it."""
+        """Does nothing: the common cache has the compact revision."""
 
     def reach(self, revision: int) -> asyncio.Future[None]:
         return self._common.reach(revision)
 
     def usage(self) -> Usage:
-        """What the objects of the part are, counted from the first call on."""
+        """The number and bytes of the part's objects. The first call counts them; later changes are followed."""
         if self._usage is None:
             self._usage = Usage()
             for resource in self:
@@ -80,21 +81,21 @@ class PartCache(WatchCache):
 
     @property
     def needs_nobody(self) -> bool:
-        """Whether controllers have nothing to do in it: nobody has written, and they have seen an equal beginning."""
+        """Whether controllers have no work: the part has only its seeds, and controllers handled equal seeds."""
         return self.is_as_begun and self.seeds is not None and self.seeds.contents.needs_nobody(self.minor)
 
     def written(self) -> None:
-        """Notes that somebody has written in the part, or may have."""
+        """Notes that a client has written in the part, or may have."""
         if self.is_as_begun:
             self.is_as_begun = False
             self.on_first_write()
 
     def is_own(self, key: bytes) -> bool:
-        """Whether a key of etcd is only about the part: no object, and no mark of one."""
+        """Whether a key of etcd describes the part itself: the key has no object, and no mark of one."""
         return key.startswith(_OWN, len(self.root)) and not key.startswith(MARKS, len(self.root))
 
     async def unchanged_seeds(self, stored: Values) -> Values:
-        """The seeds that nobody has changed, in the form in which the load keeps them; `stored` is what etcd has."""
+        """The unchanged seeds by key, in the form of loaded values. `stored` has the values that etcd has."""
         found: Values = {}
         if (seeds := self.seeds) is not None:
             piece = TimeSlice()
@@ -137,9 +138,7 @@ class PartCache(WatchCache):
                 self._usage.leave(resource.spec.prefix)
 
     def end(self) -> None:
-        """Ends all caches, and lets go of them: nothing of the part is left in memory, though caches and those who
-        listen to them refer to each other.
-        """
+        """Ends all caches and drops them. Cuts the references between caches and listeners, so that both are freed."""
         for resource in self:
             resource.closed = True
             resource.start_over()
@@ -150,18 +149,18 @@ class PartCache(WatchCache):
         self.on_first_write = _nothing
 
     def seen_by(self, client: EtcdClient) -> EtcdClient:
-        """The client for which the seeds of the part are in etcd too."""
+        """A client that reads the part's seeds as if etcd had them."""
         return client if self.seeds is None else SeededClient(client, self.seeds)
 
     def is_unchanged(self, key: bytes) -> bool:
-        """Whether the cache has the seed of a key as it was at the beginning."""
+        """Whether the cache still has the seed of a key unchanged."""
         resource = self.of_key(key)
         entry = None if resource is None else resource.get(key)
         return entry is not None and self.seeds is not None and entry.revision == self.seeds.revision
 
     def is_first_change(self, key: bytes, mark: KeyEvent) -> bool:
-        """Whether the event of a mark tells of the first change of its seed, of which a deletion is yet to be told. The
-        process knows that of its own writes by the cache; others alone write keys of no registered resource.
+        """Whether a mark's event is the first change of the mark's seed, so that a deletion of the seed must be told.
+        The cache of a registered resource knows that. Other keys are not in a cache: the mark's version decides.
         """
         return mark.kv.version == 1 if self.of_key(key) is None else self.is_unchanged(key)
 
@@ -178,22 +177,22 @@ class CommonCache(WatchCache):
     def __init__(self, root: bytes, stirred: Stirred) -> None:
         super().__init__(root)
         self.parts: dict[bytes, PartCache] = {}
-        self.takings: dict[bytes, Taking] = {}  # of the part that is being attached
+        self.takings: dict[bytes, Taking] = {}  # of the parts that are being attached
         self.unowned = _OfParts(self)
         self._stirred = stirred
-        self.replaced: Stirred = _ignore  # is called with the name of a part that has another beginning now
-        self.settled = asyncio.Event()  # not set while all parts are loaded: none is attached meanwhile
+        self.replaced: Stirred = _ignore  # gets the name of a part whose seeds were replaced
+        self.settled = asyncio.Event()  # cleared while all parts are loaded; no part is attached meanwhile
         self.settled.set()
 
     def __iter__(self) -> Iterator[ResourceCache]:
         return (resource for part in self.parts.values() for resource in part)
 
     def stir(self, name: bytes) -> None:
-        """Tells that somebody has written in a part that nobody looks at."""
+        """Reports a write in a detached part."""
         self._stirred(name.decode(errors="replace"))
 
     def replace(self, name: bytes) -> None:
-        """Feeds a part no longer: from now on its keys are those of another beginning. Its caches stay as they are."""
+        """Stops feeding a part, because its keys now belong to other seeds. The caches keep their content."""
         if (part := self.parts.pop(name, None)) is not None:
             part.attached = False
         if (taking := self.takings.get(name)) is not None:
@@ -224,7 +223,7 @@ class CommonCache(WatchCache):
                 if found.last is not None and (last is None or found.last.kv.mod_revision > last.kv.mod_revision):
                     last = in_etcd(found.last, part.seeds)
             return Loaded(values, revision, last)
-        finally:  # the feed takes the values over in this turn of the event loop, which makes all takings void
+        finally:  # the feed puts the values into the caches before another task runs; that makes all takings void
             self.settled.set()
 
 
@@ -258,13 +257,13 @@ class _OfParts(Unowned):
     def start_over(self) -> None:
         for part in self._cache.parts.values():
             part.unowned.start_over()
-            part.written()  # what is loaded next may differ
+            part.written()  # the next load may bring other objects
         for taking in self._cache.takings.values():
             taking.void = True
 
 
 class CommonFeed(Feed):
-    """The feed of a common cache. A mark is told as the deletion of its seed, unless the seed was put with it."""
+    """The feed of a common cache. A mark means the deletion of its seed, unless the same revision puts the seed."""
 
     def _apply(self, events: list[KeyEvent]) -> None:
         if not events:
@@ -292,7 +291,7 @@ class CommonFeed(Feed):
         return self._cache.parts.get(self._cache.part_of(key))
 
     def _stored(self, event: KeyEvent) -> KeyEvent:
-        """The event as a later watch on etcd tells it: this process knows its own deletion of a seed by the seed."""
+        """The event as etcd sends it to a later watch: for an own deletion of a seed, the put of its mark."""
         key = event.kv.key
         part = self._part(key) if event.type == DELETE else None
         if part is None or part.seeds is None or not part.is_unchanged(key) or part.seeds.place(key) < 0:
@@ -321,19 +320,19 @@ class Common:
 
     @property
     def root(self) -> bytes:
-        """What all keys begin with."""
+        """The prefix of all keys."""
         return self.cache.root
 
     async def attach(self, whole: WatchCache) -> None:
-        """Loads the objects of a part, and feeds its cache from now on. It has all writes that were acknowledged before
-        the call. Raises StorageError.
+        """Loads the objects of a part, and feeds the part's cache from now on. Afterwards the cache has all writes that
+        were acknowledged before the call. Raises StorageError.
         """
         part, cache = _part(whole), self.cache
         await self.feed.ready.wait()
         await self.consistent.fresh()
         async with self._room:
             if (former := cache.parts.get(part.name)) is not None:
-                self.detach(former)  # its end has failed
+                self.detach(former)  # the part's last end failed half-way
             for _ in range(ATTEMPTS):
                 await cache.settled.wait()
                 taking = cache.takings[part.name] = Taking(part.root, {})
@@ -342,7 +341,7 @@ class Common:
                     loaded = await load(self.client, part.root, part.kept, at=cache.reached)
                     is_as_begun = part.seeds is not None and all(map(part.is_own, loaded.values))
                     loaded.values.update(await part.unchanged_seeds(loaded.values))
-                except Compacted:  # the feed will notice that too, and move on
+                except Compacted:  # the feed gets the same error, and reads a newer revision
                     await asyncio.sleep(RETRY)
                     continue
                 finally:
@@ -352,14 +351,14 @@ class Common:
                     part.is_as_begun = is_as_begun and all(map(part.is_own, taking.changes))
                     self._take_over(part, loaded, taking)
                     return
-        raise Unavailable("the objects could not be loaded: etcd forgets its past faster than it is read")
+        raise Unavailable("the objects could not be loaded: etcd compacts revisions faster than they are read")
 
     def _take_over(self, part: PartCache, loaded: Loaded, taking: Taking) -> None:
         values = loaded.values
         for key, change in taking.changes.items():
             seed = None if part.seeds is None else part.seeds.of_mark(key)
             if seed in values and part.seeds is not None and values[seed][1] == part.seeds.revision:
-                del values[seed]  # its deletion: with an update, its put came first
+                del values[seed]  # the seed was deleted, or updated with `change`
             if change is None:
                 values.pop(key, None)
             else:
@@ -374,8 +373,8 @@ class Common:
         part.forget_memos()
 
     def detach(self, whole: WatchCache) -> None:
-        """Feeds a part no longer; its watches are overrun, and its caches are empty. Tells of a write that nobody has
-        looked at.
+        """Stops feeding a part, ends its watches, and empties its caches. Reports the part's name if a client has
+        written in the part since its end began.
         """
         part = _part(whole)
         if self.cache.parts.get(part.name) is part:
@@ -396,5 +395,5 @@ def _ignore(_name: str) -> None:
 
 
 def _part(cache: WatchCache) -> PartCache:
-    assert isinstance(cache, PartCache), "it belongs to a part"
+    assert isinstance(cache, PartCache), "the cache of a part"
     return cache

@@ -16,7 +16,7 @@ from storage.waiters import Aspect, Interest, InterestKind
 
 FEW = 256  # with fewer objects a scan is as quick as an index
 MANY = 1000  # with more objects of one value, a scan is as good
-OFTEN = 8  # requests for an aspect, a pair of By and the name of a field or label, before it gets an index
+OFTEN = 8  # requests with an aspect (By and the name of a field or label) before the aspect gets an index
 MOST = 4  # indexes per resource
 ASKED = 64  # aspects per resource whose requests are counted
 
@@ -68,7 +68,7 @@ class Indexes:
 
     def __init__(self, labels_and_fields_of: LabelsAndFieldsOf) -> None:
         self._labels_and_fields_of = labels_and_fields_of
-        # plain dicts: empty ones are the smallest, and a process with many control planes has ten thousands of these
+        # plain dicts: empty ones are smallest, and a process may have ten thousands of these objects
         self._asked: dict[Aspect, int] = {}
         self._made: dict[Aspect, Index] = {}  # the last one used comes last
         self._making: dict[asyncio.Task[None], None] = {}

@@ -38,8 +38,8 @@ def estimate(
 ) -> SizeRange:
     """The least and the greatest cost of a checked expression. `root` declares the sizes of its variables.
 
-    With a `variable`, these sizes are of it alone. Without, items of a list that a function made count as items of
-    `root`, as in kube-apiserver.
+    With a `variable`, `root` has the sizes of that variable alone. Without one, items of a list from a function have
+    the sizes of the items of `root`, as in kube-apiserver.
     """
     return _Estimator(root, edition, variable).cost(tree)
 

@@ -1,8 +1,7 @@
-"""Answers requests to a control plane that are for no object: health with its checks, version, OpenAPI and the
-keys of its tokens.
+"""Answers requests to a control plane that name no object: health checks, version, OpenAPI, keys of its tokens.
 
-What tells of the process or of other control planes, such as /metrics and profiles, is served by the root only. The
-testing API and the recorder of a control plane are of it alone.
+The root alone serves paths about the process, such as /metrics and profiles. The testing API and the recorder of a
+control plane show this control plane alone.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ _OK = b"ok"
 
 
 class OwnOperations:
-    """An ASGI application. A control plane that answers is healthy: it was loaded first."""
+    """An ASGI application. It always reports health, because a control plane that answers has been loaded."""
 
     def __init__(self, gateway: Gateway, probes: Callable[[Gateway], Probes]) -> None:
-        """`probes` makes what answers single checks, and requests that exclude some."""
+        """`probes` makes the Probes. They answer paths of single checks, and queries that exclude checks."""
         self._gateway, self._make = gateway, probes
         self._probes: Probes | None = None
         self._trials: Trials | None = None

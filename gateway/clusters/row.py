@@ -1,4 +1,4 @@
-"""A control plane of a process: as it is described, and what is in memory of it."""
+"""A control plane as one process knows it: the definition, and the parts in memory."""
 
 from __future__ import annotations
 
@@ -19,15 +19,17 @@ from storage.seeded.seeds import Seeds
 logger = logging.getLogger(__name__)
 
 Beginning = tuple[Fence | None, Seeds | None]
-"""The fence of a control plane's writes, and what it begins with."""
+"""The fence of a control plane's writes, and the seeds: the objects of a new control plane."""
 
 
 @dataclass(slots=True, eq=False)
 class ClusterRow:
-    """One control plane: as it is described, and in memory if it is awake. `waking` is the task that loads it, `ending`
-    the last one that put it to rest. What is awake was made with these `credentials`. `door` checks requests while it
-    rests, and has its own; `opening` is the task that makes it. `begun` has the time (monotonic clock) when the
-    fence and the seeds were read, and both: a request that makes the door often wakes the control plane next.
+    """One control plane. `described` is its definition, `awake` its parts in memory, None at rest.
+
+    `waking` is the task that loads the control plane. `ending` is the last task that unloaded it. `credentials` are
+    those that `awake` was made with. `door` authenticates requests at rest, with credentials of its own; `opening` is
+    the task that makes the door. `begun` has the fence, the seeds, and the time (monotonic clock) when they were read.
+    The door's request often loads the control plane next, and then uses `begun`.
     """
 
     described: ClusterDefinition
@@ -39,13 +41,13 @@ class ClusterRow:
     opening: asyncio.Task[Door] | None = field(default=None, repr=False)
     begun: tuple[float, Beginning] | None = field(default=None, repr=False)
     gone: bool = False
-    restores: int = 0  # so many have exchanged its objects since this process knows it
-    requests: int = 0  # so many have come
+    restores: int = 0  # restores of all its objects since this process first saw it
+    requests: int = 0  # requests so far
 
 
 @contextmanager
 def loadable(row: ClusterRow) -> Iterator[None]:
-    """Raises StatusError 503 for a control plane whose settings or credentials are of no use."""
+    """Raises StatusError 503 for a control plane whose settings or credentials are invalid."""
     try:
         yield
     except (OSError, ValueError, TypeError) as error:

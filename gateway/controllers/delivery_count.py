@@ -7,17 +7,17 @@ from collections import deque
 
 
 class Telling:
-    """Counts the changes to pass and the passed ones. There is a new one for each term as leader."""
+    """Counts the expected and the passed changes. Each term as leader has a new object."""
 
     __slots__ = ("_told", "_waiters", "expected")
 
     def __init__(self) -> None:
-        self.expected = 0  # changes that the observer has got from the watch caches
+        self.expected = 0  # changes that the observer received from the watch caches
         self._told = 0
         self._waiters: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def count_passed(self, number: int) -> None:
-        """So many more changes were passed to all controllers."""
+        """Adds `number` changes that were passed to all controllers."""
         self._told += number
         while self._waiters and self._waiters[0][0] <= self._told:
             future = self._waiters.popleft()[1]
@@ -25,7 +25,7 @@ class Telling:
                 future.set_result(None)
 
     async def reached(self) -> None:
-        """Waits until all changes that the observer has got by now were passed."""
+        """Waits until all changes that the observer has received were passed."""
         if self._told < self.expected:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiters.append((self.expected, future))

@@ -23,8 +23,8 @@ PAUSE = 0.5  # seconds between attempts
 
 
 async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: int) -> bytes:
-    """The value of the key in etcd; `proposal`, which is stored, if there was none. Waits for etcd while the process
-    with the ID `server` runs. Raises StorageError for errors that will not pass.
+    """Returns the value of the key in etcd. Without one, stores and returns
+    `proposal`. Waits for etcd while the process with the ID `server` runs. Raises StorageError for errors that will not pass.
     """
     deadline = time.monotonic() + TLS_CHECK_INTERVAL
     async with EtcdClient(settings) as client:

@@ -1,7 +1,8 @@
 """Limits for encoded lists in a process: their memory, and how many are encoded at the same time.
 
-Lists that are requested often are kept as joined bytes (`JoinedItems`). Kept lists and lists that are being sent count.
-The least recently used ones are dropped first. A list that does not fit is encoded while it is sent.
+Lists that are requested often are kept as joined bytes (`JoinedItems`). The limit counts kept lists and lists
+that are being sent. The least recently used ones are dropped first. A list that does not fit is encoded while
+it is sent.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Messages:
     def _joined(self, opcode: int, last: bool, payload: bytes) -> Message | None:
         if opcode == _CONTINUATION:
             if self._begun is None:
-                raise ProtocolError("a message continues that has not begun")
+                raise ProtocolError("a continuation frame came before the first frame of a message")
             opcode, parts = self._begun
             parts += payload
         elif opcode not in (TEXT, BINARY) or self._begun is not None:

@@ -27,7 +27,7 @@ from gateway.proxies.outcomes import SUCCESS, in_words_of, internal, outcome_of,
 
 VERSION_5 = b"v5.channel.k8s.io"
 IDLE = 4 * 3600.0  # seconds without anything from the client
-PARTING = 900.0  # seconds that a client has to read the rest, once the command has ended
+PARTING = 900.0  # seconds for a client to read the rest of the output, after the command has ended
 _STDIN, _STDOUT, _STDERR, _ERROR, _RESIZE, _DONE = 0, 1, 2, 3, 4, 255
 _TYPES = {_ERROR: "error", _STDIN: "stdin", _STDOUT: "stdout", _STDERR: "stderr", _RESIZE: "resize"}
 _SPOKEN = tuple(f"{version}channel.k8s.io" for version in ("v5.", "v4.", "v3.", "v2.", ""))

@@ -45,7 +45,7 @@ OPERATING: tuple[tuple[str, tuple[Flag, ...]], ...] = (
             Flag(
                 "control-planes-reach",
                 networks,
-                "networks that control planes may call although they are of this host or link-local, such as "
+                "networks of this host or link-local networks that control planes may call, such as "
                 "127.0.0.0/8 for webhooks of a test",
                 "CIDRS",
             ),

@@ -1,4 +1,4 @@
-"""Faults: errors and delays that a test orders, for certain requests and a number of times."""
+"""Faults: a test asks for errors and delays. A fault has patterns of requests and a number of times."""
 
 from __future__ import annotations
 

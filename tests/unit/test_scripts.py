@@ -113,8 +113,8 @@ def test_hack_has_generators_alone() -> None:
 
 
 def test_a_row_of_the_page_of_limits_is_short_and_its_number_is_the_codes() -> None:
-    rows = [line for line in TEMPLATE.read_text("utf-8").splitlines() if line.startswith("| ")]
-    limits_of = [row for row in rows if not row.startswith("| what |")]
+    rows = [line for line in TEMPLATE.read_text("utf-8").splitlines() if " | " in line]
+    limits_of = [row for row in rows if not row.startswith("what |")]
     assert [row for row in limits_of if len(PLACEHOLDER.sub("1", row).replace("|", " ").split()) > 25] == []
     assert sum(bool(PLACEHOLDER.search(row)) for row in limits_of) > 0.9 * len(limits_of)
 

@@ -130,7 +130,7 @@ def _refuse_too_much(admission: Admission, limit_range: JsonObject, obj: JsonObj
 
     if comparisons(limit_range, obj.get("spec") or {}) > _MOST_COMPARISONS:
         name = limit_range["metadata"]["name"]
-        raise refused(admission, obj, f"limit range {name} says too much of too many containers to be enforced")
+        raise refused(admission, obj, f"limit range {name} has too many limits for the number of containers")
 
 
 def _make(parts: PluginParts) -> PluginReviews:
