@@ -24,7 +24,7 @@ PAUSE = 0.5  # seconds between attempts
 
 async def exchange(settings: EtcdSettings, key: bytes, proposal: bytes, server: int) -> bytes:
     """Returns the value of the key in etcd. Without one, stores and returns
-    `proposal`. Waits for etcd while the process with the ID `server` runs. Raises StorageError for errors that will not pass.
+    `proposal`. Waits for etcd while the process with the ID `server` runs. Raises StorageError for lasting errors.
     """
     deadline = time.monotonic() + TLS_CHECK_INTERVAL
     async with EtcdClient(settings) as client:
