@@ -47,7 +47,7 @@ def check_resumed(cache: WatchCache, last: KeyEvent, told: list[KeyEvent]) -> No
     """
     known = [event for event in told if event.kv.mod_revision <= cache.reached]
     if not any(_is_same(event, last) for event in known):
-        raise Rewound(f"revision {last.kv.mod_revision} is not what it was")
+        raise Rewound(f"revision {last.kv.mod_revision} has another content than before")
     for key, event in {event.kv.key: event for event in known}.items():
         resource = cache.of_key(key)
         if resource is None:

@@ -16,7 +16,7 @@ from gateway.schema.types import Type, TypeKind
 
 
 def emptied_fields(type_: Type, sent: Any, made: Any) -> FieldSet:
-    """The atomic fields with a list in whose items a client `sent` an empty list or map that `made` lacks.
+    """The atomic fields that have an emptied list or map: a client `sent` it, and `made` lacks it.
 
     `made` is the object that was decoded from `sent`, with its defaults.
     """

@@ -108,7 +108,7 @@ async def _known(table: Table, name: str) -> ClusterRow | None:
     try:
         await asyncio.wait_for(table.ready.wait(), _WAKING_TIMEOUT)
     except TimeoutError:
-        raise StatusError(503, "ServiceUnavailable", "the control planes are yet to be loaded") from None
+        raise StatusError(503, "ServiceUnavailable", "the control planes are not loaded yet") from None
     return table.row(name)
 
 

@@ -1,7 +1,7 @@
-"""Who may wake a control plane that rests: whoever it would know if it were awake. All others leave it at rest.
+"""Authenticates requests to a control plane at rest. Only a request with valid credentials wakes the control plane.
 
-The credentials are checked as the control plane itself does. What it would look up in its caches, such as the service
-account of a token, is read from etcd.
+The checks are those of the control plane. At rest there are no caches, so objects such as the service account of a
+token are read from etcd.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Door:
     """Checks the credentials of requests for one control plane that rests."""
 
     def __init__(self, authenticator: Authenticator, visitors: Visitors, credentials: ClusterCredentials) -> None:
-        """`authenticator` is its own, was made with these `credentials`, and reads etcd."""
+        """`authenticator` was made for this door with these `credentials`, and reads etcd."""
         self._authenticator, self.credentials = authenticator, credentials
         visitors.enter(authenticator)
 

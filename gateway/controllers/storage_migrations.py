@@ -1,8 +1,8 @@
-"""Carries out StorageVersionMigrations: stores the objects of a resource anew, in the form of today (KEP-4192).
+"""Carries out StorageVersionMigrations: rewrites the stored objects of a resource (KEP-4192).
 
-The form is the storage version and the encryption. The steps are those of kube-controller-manager, and each writes the
-status: condition Running, resourceVersion, Succeeded or Failed, and Running again. Objects that were written after the
-resourceVersion have the form already.
+Rewritten objects have the present storage version and encryption. The steps are those of kube-controller-manager. Each
+step writes the status: the condition Running, the resourceVersion, then Succeeded or Failed. Objects that were written
+after the resourceVersion are not rewritten.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ class StorageMigrations(KeyedController):
 
 async def _store_anew(actor: Actor, rewriting: Actor, endpoint: Endpoint, key: bytes) -> None:
     """Stores an object anew if etcd has it in an outdated form. Raises StatusError, StorageError."""
-    if not endpoint.resource.model.written_as_served:  # an update of another kind finds an outdated form itself
+    if not endpoint.resource.model.written_as_served:  # other kinds of updates detect an outdated form by themselves
         found = await endpoint.store.client.get(key)
         if found is None or _has_form(found.value, endpoint.cache.spec):
             return

@@ -49,7 +49,7 @@ class _Left:
         self.values += most - self._most
         self._most = most
         if self.values < 0:
-            raise TooManyDefaults(f"an object of its size may get {most} values of defaults; send fewer items")
+            raise TooManyDefaults(f"defaults may add {most} values to an object of this size; send fewer items")
 
 
 Defaulter = Callable[[Any, _Left], None]

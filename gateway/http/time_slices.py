@@ -47,7 +47,7 @@ class _Turns:
 class Beginnings:
     """Limits how many tasks begin work in one turn of the event loop, each of which blocks it for about a millisecond.
 
-    First come, first served. So short tasks, and tasks that are nearly done, wait for a few of them, and not for all.
+    First come, first served. A task that has begun waits in each turn only for the few tasks that begin then.
     Several begin in a turn, because a turn costs time itself.
     """
 

@@ -193,7 +193,7 @@ class _Patched:
         return deepcopy(value) if self._spelt else loads(data)
 
     def holds(self, one: Any, other: Any) -> bool:
-        """Whether a `test` takes two values as equal. 3.0 and 3 are different."""
+        """Whether two values are equal for a `test`. 3.0 and 3 are different."""
         return identical(one, other) and (not self._spelt or same_spelling(one, other))
 
     def find(self, path: Any) -> tuple[Any, str, tuple[str, ...]]:
@@ -225,7 +225,7 @@ class _Patched:
         return child
 
     def run(self, operation: type[jsonpatch.PatchOperation], way: tuple[str, ...], key: Any) -> None:
-        """Carries out an operation; one that has a value puts null."""
+        """Carries out an operation. An operation with a value puts null."""
         pointer = JsonPointer.from_parts((*way, str(key)))
         self.root = operation({"path": pointer, "value": None}).apply(self.root)
 

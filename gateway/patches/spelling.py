@@ -57,7 +57,7 @@ def same_spelling(one: Any, other: Any) -> bool:
 def written(value: Any) -> bytes:
     """The JSON of a value from `parse_exactly`: numbers keep their digits, objects their repeated members.
 
-    A value that is nested deeper than 100 levels loses both.
+    A value of more than 100 levels keeps neither digits nor repeated members.
     """
     return dumps(plain(value, digits=True)) if depth(value) > _DEEP else _written(value)
 

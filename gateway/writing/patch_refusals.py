@@ -19,14 +19,14 @@ _BEFORE, _STRICT = "error decoding YAML: ", "error strict decoding YAML: "
 
 
 async def refusal(write: Write, error: StatusError, media_type: bytes, body: bytes) -> StatusError:
-    """The error of a patch that has failed with `error`: in those releases another one if it cannot be parsed."""
+    """The error to answer after `error`: in those releases, a 400 if the patch cannot be parsed."""
     if not write.context.enabled("PatchesReadFirst"):
         return error
     return await offloaded(write.size, refused, error, media_type, body)
 
 
 def refused(error: StatusError, media_type: bytes, body: bytes) -> StatusError:
-    """The error that replaces `error`, with which a patch has failed: another one if the patch cannot be parsed."""
+    """A 400 in place of `error` if the patch cannot be parsed, otherwise `error`."""
     if media_type not in (APPLY, APPLY_CBOR):
         return error if _is_json(body) else bad_request("invalid JSON patch")
     # what begins as JSON is parsed later, when the object was read

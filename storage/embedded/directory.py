@@ -48,7 +48,7 @@ def can_hold_sockets(path: Path) -> bool:
 def lock(directory: Path, patience: float = LOCK_TIMEOUT, orphan: float = ORPHAN_TIMEOUT) -> int:
     """Locks the directory for one etcd, until the returned file descriptor is closed.
 
-    An etcd that runs there without the lock counts too. The call waits `patience` seconds for a process that has the
+    An etcd without the lock also keeps others out. The call waits `patience` seconds for a process that has the
     lock, and `orphan` seconds for an etcd without one. Raises EmbeddedEtcdError, which names the holder.
     """
     began = time.monotonic()

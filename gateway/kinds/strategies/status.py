@@ -28,7 +28,7 @@ CLIENTS_METADATA = (
 
 
 def empty_status(status: JsonObject | None = None, *, generation: bool = False) -> OnCreate:
-    """A prepare_for_create: sets the status to `status`, or removes it for None; with `generation` sets that to 1."""
+    """A prepare_for_create: sets the status to `status`, or removes it for None. `generation`: also sets that to 1."""
 
     def prepare(obj: JsonObject, context: WriteContext) -> None:
         if status is None:
@@ -93,7 +93,7 @@ def first_generation(obj: JsonObject, context: WriteContext) -> None:
 def counting(keys: Sequence[str] = ("spec",), *, status: bool = True) -> OnUpdate:
     """A prepare_for_update: with `status` keeps the old status; a change of any of `keys` increments the generation.
 
-    For the kinds in `empty_lists.compared_deeply`, so does an empty list that the client sent.
+    For the kinds in `empty_lists.compared_deeply`, an empty list from the client increments the generation, too.
     """
 
     def prepare(obj: JsonObject, old: JsonObject, context: WriteContext) -> None:

@@ -115,7 +115,9 @@ def test_a_short_object_gets_few_values_of_defaults(nested: bool) -> None:
     most = MOST_DEFAULTS // 3 if nested else MOST_DEFAULTS
     default({"items": [{} for _ in range(most)]})
     default({"items": [{"long": "x" * 80} for _ in range(3 * most)]})  # its size allows more
-    with pytest.raises(TooManyDefaults, match=f"may get {MOST_DEFAULTS} values of defaults; send fewer") as raised:
+    with pytest.raises(
+        TooManyDefaults, match=f"may add {MOST_DEFAULTS} values to an object of this size; send fewer"
+    ) as raised:
         default({"items": [{} for _ in range(most + 1)]})
     assert as_status(raised.value).code == 400
     assert stored is not None
