@@ -43,6 +43,7 @@ SHORT = {
     "gateway/access/keys.py:_key_of": "keys of control planes, which this server makes",
     "gateway/admission/podsecurity/metrics.py:_evaluations": "names of policies and operations",
     "gateway/admission/podsecurity/reviews.py:_policy_of": "values of labels",
+    "gateway/apply/managed_fields.py:_uncounted": "paths and names of the code",
     "gateway/apply/managed_fields.py:reset_set": "paths of the code",
     "gateway/encodings/protobuf_values.py:_day": "dates",
     "gateway/encodings/protobuf_values.py:_time": "canonical times",
@@ -54,7 +55,6 @@ SHORT = {
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
     "gateway/release/metrics.py:forms": "minors",
     "gateway/release/release.py:_release": "minors and gates",
-    "gateway/validation/declared_rules.py:_whole": "rules of the code",
     "gateway/validation/internal_form.py:_of_variant": "minors",
     "storage/etcd/http2/headers.py:decoded": "header blocks of etcd, of at most two frames",
 }
