@@ -102,7 +102,7 @@ def keeps(endpoint: Endpoint) -> bool:
 
 def holds_zero_time(type_: Type, value: bytes) -> bool:
     """Whether a stored object has the zero time in an optional field. A patch removes it: its JSON is null."""
-    return any(name in value for name in _zero_times(type_))
+    return b'":null' in value and any(name in value for name in _zero_times(type_))
 
 
 @compiled
