@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterator
 
 from storage.cache import ResourceCache
 from storage.consistency import ConsistentReads
-from storage.errors import Compacted, Unavailable
+from storage.errors import Compacted, Unavailable, WholeReplaced
 from storage.etcd import DELETE, PUT, EtcdClient, KeyEvent, KeyValue
 from storage.feed import Feed
+from storage.fence import REPLACED
 from storage.load import Keep, Loaded, Told, load, take_over
 from storage.seeded.client import SeededClient, in_etcd
 from storage.seeded.entry import SeededEntry, seeded
-from storage.seeded.seeds import BORN, MARKS, Seeds
+from storage.seeded.seeds import BORN, MARKS, Seeds, is_replaced
 from storage.seeded.watch import deletion
 from storage.time_slice import TimeSlice
 from storage.unowned_objects import Taking, Unowned, Value, Values
@@ -180,7 +181,8 @@ class CommonCache(WatchCache):
         self.takings: dict[bytes, Taking] = {}  # of the parts that are being attached
         self.unowned = _OfParts(self)
         self._stirred = stirred
-        self.replaced: Stirred = _ignore  # gets the name of a part whose seeds were replaced
+        self.replaced: Stirred = _nothing  # gets the name of a part whose seeds were replaced
+        self.loaded: Callable[[], None] = _nothing  # is called when all parts are loaded anew: events may be missing
         self.settled = asyncio.Event()  # cleared while all parts are loaded; no part is attached meanwhile
         self.settled.set()
 
@@ -215,13 +217,13 @@ class CommonCache(WatchCache):
             values, last = {}, None
             for part in list(self.parts.values()):
                 found = await load(part.seen_by(client), part.root, keep, told, revision)
-                born = found.values.get(part.root + BORN)
-                if born is not None and part.seeds is not None and born[1] != part.seeds.revision:
+                if is_replaced(part.seeds, part.root, found.values):
                     self.replace(part.name)
                     continue
                 values.update(found.values)
                 if found.last is not None and (last is None or found.last.kv.mod_revision > last.kv.mod_revision):
                     last = in_etcd(found.last, part.seeds)
+            self.loaded()
             return Loaded(values, revision, last)
         finally:  # the feed puts the values into the caches before another task runs; that makes all takings void
             self.settled.set()
@@ -325,7 +327,7 @@ class Common:
 
     async def attach(self, whole: WatchCache) -> None:
         """Loads the objects of a part, and feeds the part's cache from now on. Afterwards the cache has all writes that
-        were acknowledged before the call. Raises StorageError.
+        were acknowledged before the call. Raises StorageError, WholeReplaced if the seeds were replaced.
         """
         part, cache = _part(whole), self.cache
         await self.feed.ready.wait()
@@ -339,6 +341,8 @@ class Common:
                 part.begin_load(anew=True)
                 try:
                     loaded = await load(self.client, part.root, part.kept, at=cache.reached)
+                    if is_replaced(part.seeds, part.root, loaded.values):
+                        raise WholeReplaced(REPLACED)
                     is_as_begun = part.seeds is not None and all(map(part.is_own, loaded.values))
                     loaded.values.update(await part.unchanged_seeds(loaded.values))
                 except Compacted:  # the feed gets the same error, and reads a newer revision
@@ -386,11 +390,7 @@ class Common:
             self.cache.stir(part.name)
 
 
-def _nothing() -> None:
-    return None
-
-
-def _ignore(_name: str) -> None:
+def _nothing(*_: object) -> None:
     return None
 
 

@@ -14,6 +14,7 @@ from storage.etcd.kv import Guard
 from storage.etcd.results import KeyValue
 
 _DELETED = "what the object belongs to has been deleted"
+REPLACED = "what the object belongs to has just been restored from a backup"
 
 
 class Fence:
@@ -71,7 +72,7 @@ class Existence(Fence):
             self.revision = 0
             raise WholeDeleted(_DELETED)
         if found.mod_revision != self.revision:  # nobody renews it: a restore has written it
-            raise WholeReplaced("what the object belongs to has just been restored from a backup")
+            raise WholeReplaced(REPLACED)
 
 
 class Outpost:

@@ -64,7 +64,7 @@ class Table:
         database = root.services.database
         prefix = f"{common_prefix(root.settings)}/".encode()
         self.common = common_of(database, prefix, self._stirred)
-        self.common.cache.replaced = self._replaced
+        self.common.cache.replaced, self.common.cache.loaded = self._replaced, self._close_doors
         self.templates, self.roles = ClusterTemplates(self.common.client, prefix), RolesOfVersions()
         root.endpoints.on_change(self._kinds.set)
         # two feeds of one etcd: a write below one root is a revision without events for the other
@@ -303,6 +303,13 @@ class Table:
         if row.awake is not None:
             row.awake.stop()
         self._end_later(row, stirred=True)
+
+    def _close_doors(self) -> None:
+        """Has all doors made anew: nobody may have told of a restore."""
+        for row in self:
+            row.door = row.begun = None
+            if row.opening is not None:
+                row.restores += 1
 
     async def _rest(self) -> None:
         while True:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 
 from storage.etcd import KeyValue
 from storage.seeded.contents import Contents
+from storage.unowned_objects import Values, raw_of
 
 BORN = b"apiserver-gateway/made"
 """Below the root of a part: the key that says with what the part begins. A restore writes it again."""
@@ -77,3 +78,11 @@ class Seeds:
     def of_mark(self, mark: bytes) -> bytes | None:
         """The key of the seed that a mark is of; None for another key."""
         return self.root + mark[len(self._first_mark) :] if mark.startswith(self._first_mark) else None
+
+
+def is_replaced(seeds: Seeds | None, root: bytes, stored: Values) -> bool:
+    """Whether a part has another beginning than its seeds, or no seeds; `stored` is what etcd has below its root."""
+    if (born := stored.get(root + BORN)) is None:
+        return False
+    value, revision = born
+    return bool(raw_of(value)) if seeds is None else revision != seeds.revision

@@ -12,12 +12,12 @@ import pytest
 from gateway.controllers.cache_sync import all_seen
 from storage import common
 from storage.common import Common, CommonCache, CommonFeed, PartCache
-from storage.errors import Unavailable
+from storage.errors import Unavailable, WholeReplaced
 from storage.etcd import PUT, EtcdClient, KeyEvent, KeyValue
 from storage.load import Loaded, values_of
 from storage.reads import Reads
 from storage.seeded.contents import Contents
-from storage.seeded.seeds import MARKS, Seeds
+from storage.seeded.seeds import BORN, MARKS, Seeds
 from storage.unowned_objects import Taking
 from tests.unit.storage.canonical import SPEC, canonical
 
@@ -161,6 +161,33 @@ async def test_a_part_is_not_attached_while_everything_is_loaded(monkeypatch: py
     assert (await reading).revision == 9
     await attaching
     assert b.attached and loads.begun.get_nowait() == b.root, "it was loaded again"
+
+
+@pytest.mark.parametrize("begun", [None, 5])
+async def test_a_part_with_another_beginning_is_neither_loaded_nor_attached(
+    monkeypatch: pytest.MonkeyPatch, begun: int | None
+) -> None:
+    """Though the feed has missed the write of the key that says so, and also if the part had no seeds before."""
+    made, replaced, loaded = Registries(), list[str](), list[bool]()
+    made.common.replaced, made.common.loaded = replaced.append, lambda: loaded.append(True)
+    a, b = made.parts["a"], made.parts["b"]
+    for each in (a, b) if begun else ():
+        born = KeyValue(each.root + BORN, b"{}", begun or 0, 5, 1)
+        each.seeds = Seeds(each.root, born, Contents([]), lambda place: b"")
+
+    async def load(_client: Any, root: bytes, *_: Any, **__: Any) -> Loaded:
+        return Loaded({root + BORN: (b"{}", 8)}, 9, None)
+
+    async def revision(_root: bytes) -> int:
+        return 9
+
+    monkeypatch.setattr(common, "load", load)
+    with pytest.raises(WholeReplaced):
+        await common_of(made).attach(b)
+    assert not b.attached
+    client: Any = SimpleNamespace(revision=revision, kv=None)
+    found = await made.common.read(client, ROOT, a.kept, lambda _: None)
+    assert not found.values and replaced == ["a"] and not made.common.parts and loaded
 
 
 def seeded() -> tuple[CommonFeed, PartCache, Seeds]:
