@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from gateway.discovery.documents import aggregated_documents, groups_of, legacy_documents
+from gateway.discovery.documents import AGGREGATED_API_VERSION, aggregated_documents, groups_of, legacy_documents
 from gateway.discovery.others import ExtensionGroups
 from gateway.encodings import pretty_json, protobuf, yaml
 from gateway.encodings.rendering_process import Apart
@@ -29,6 +29,7 @@ AGGREGATED_TYPE = b";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _AGGREGATED = {"g": "apidiscovery.k8s.io", "v": "v2", "as": "APIGroupDiscoveryList"}
 _AGGREGATED_MESSAGE = "io.k8s.api.apidiscovery.v2.APIGroupDiscoveryList"
 _NOT_MODIFIED = 304
+_NAMED = b'{"kind":"APIGroupDiscoveryList","apiVersion":"%b",' % AGGREGATED_API_VERSION.encode()
 _STRICT = ("/api", "/apis/apiregistration.k8s.io")  # the only roots and groups where methods other than GET are refused
 _YAML = "application/yaml"
 _LONG_IN_YAML = 8 * 1024  # bytes of JSON, from which on another process writes the YAML
@@ -192,4 +193,5 @@ def _honoured(params: Mapping[str, str], media_type: str) -> bool:
 
 
 def _digest(document: bytes) -> bytes:
-    return hashlib.sha512(document).hexdigest().upper().encode()
+    """The hash of an aggregated document. kube-apiserver takes it before the list gets its kind and its version."""
+    return hashlib.sha512(document.replace(_NAMED, b"{", 1).rstrip(b"\n")).hexdigest().upper().encode()

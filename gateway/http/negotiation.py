@@ -7,6 +7,7 @@ Two rules apply one after the other, as in kube-apiserver. First, some clause mu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -26,6 +27,9 @@ _LONGEST = 64 * 1024  # characters of a header that are read
 _LONGEST_TYPE = 4096  # bytes of a body's media type with its parameters
 _CLAUSES = 4096  # clauses of a header that are read
 _PARAMETERS = 16  # parameters of a clause that are read
+_TOKEN = r"[!#$%&'*+.^_`{|}~0-9A-Za-z-]+"
+_parameter = re.compile(rf'\s*({_TOKEN})\s*=\s*({_TOKEN}|"(?:[^"\\\r\n]|\\.)*")\s*', re.ASCII).match
+_ESCAPED = re.compile(r"\\(.)")
 _INSERTED = 12  # clauses; up to so many, Go sorts by insertion
 
 
@@ -311,11 +315,21 @@ def not_acceptable(accepted: Iterable[str]) -> StatusError:
 
 
 def _well_formed(parameters: str) -> bool:
-    """Whether the text after a media type's first semicolon is a list of `name=value`, apart from white space."""
-    if not parameters.strip():
-        return True
-    pairs = [parameter.strip().partition("=") for parameter in parameters.split(";")]
-    return all(name and value for name, _, value in pairs)
+    """Whether Go's mime.ParseMediaType accepts the text after a media type's first semicolon: parameters with a token
+    or a quoted string as value, no name with two values, and perhaps a semicolon at the end.
+    """
+    values: dict[str, str] = {}
+    end = 0
+    while match := _parameter(parameters, end):
+        name, value = match[1].lower(), match[2]
+        plain = _ESCAPED.sub(r"\1", value[1:-1]) if value.startswith('"') else value
+        if values.setdefault(name, plain) != plain:
+            return False
+        end = match.end()
+        if not parameters.startswith(";", end):
+            break
+        end += 1
+    return not parameters[end:].strip()
 
 
 def unsupported_body(accepted: Iterable[str]) -> StatusError:

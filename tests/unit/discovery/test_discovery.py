@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from typing import Any
 
 import pytest
@@ -78,6 +79,13 @@ def test_the_aggregated_document_is_the_same_in_all_encodings(discovery: Discove
     assert pruned(found) == pruned(document)
     assert yaml.safe_load(body(answers[2])) == document
     assert len({dict(each.headers)[b"etag"] for each in answers}) == 1
+
+
+def test_the_etag_is_the_hash_of_the_list_without_its_kind_and_version(discovery: Discovery) -> None:
+    answer = get(discovery, "/api", "application/json" + V2)
+    items = body(answer).partition(b'"metadata":{},"items":')[2].removesuffix(b"\n")
+    hashed = hashlib.sha512(b'{"metadata":{},"items":' + items).hexdigest().upper()
+    assert dict(answer.headers)[b"etag"] == f'"{hashed}"'.encode()
 
 
 def pruned(value: Any) -> Any:

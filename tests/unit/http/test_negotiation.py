@@ -87,10 +87,19 @@ def test_bodies_are_json_or_yaml() -> None:
     assert caught.value.code == 415
 
 
-@pytest.mark.parametrize("content_type", [b"application/json;;=", b"application/json; charset", b"application/json;=x"])
-def test_malformed_content_types_are_refused(content_type: bytes) -> None:
+WELL_FORMED = ("", " ", "a=b", " a = b ", 'a="b"', 'a="b;c=d"', 'a=""', "a=b;", "a=b ; ", "a=b;A=b", "a{=b", 'a="é"')
+MALFORMED = (";=", "charset", "=x", "a=", "a=b;;", "a=b;A=c", "a=b c", 'a="b', 'a="b" c', "a=b,c", "a@=b", "a=é")
+
+
+@pytest.mark.parametrize("parameters", WELL_FORMED)
+def test_parameters_of_a_content_type_are_those_that_go_accepts(parameters: str) -> None:
+    assert STANDARD.body_type(f"application/json;{parameters}".encode()) == "application/json"
+
+
+@pytest.mark.parametrize("parameters", MALFORMED)
+def test_malformed_content_types_are_refused(parameters: str) -> None:
     with pytest.raises(StatusError):
-        STANDARD.body_type(content_type)
+        STANDARD.body_type(f"application/json;{parameters}".encode())
 
 
 @pytest.mark.parametrize(
