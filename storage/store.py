@@ -39,20 +39,24 @@ class EtcdStore:
         fence: Fence | None = None,
         outpost: Outpost | None = None,
         rewrites: bool = False,
+        within: Fence | None = None,
     ) -> None:
         """`acknowledged` is called with the events of each write that etcd has acknowledged, before the write returns.
 
         With a `fence` the store writes only while the fence is held; later writes raise Fenced. If the fence's key is
-        in another etcd, `outpost` is a key in this etcd that takes its place in transactions. With `rewrites` every
-        value counts as stale.
+        in another etcd, `outpost` is a key in this etcd that takes its place in transactions. `within` is a second
+        fence, whose key is in this etcd. With `rewrites` every value counts as stale.
         """
         self.client, self.cache, self.reads = client, cache, reads
         self._acknowledged, self._fence, self._outpost, self._rewrites = acknowledged, fence, outpost, rewrites
+        self._within = within
 
     def fenced(self, fence: Fence, holder: EtcdClient | None = None) -> EtcdStore:
-        """A store that writes only while `fence` is held, whose key is in the etcd of `holder` (None: in this one)."""
+        """A store that writes only while `fence` is held, whose key is in the etcd of `holder` (None: in this one), and
+        also while the fence of this store is.
+        """
         outpost = None if holder is None else Outpost(self.cache.root + OUTPOST, self.client, fence, holder)
-        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence, outpost)
+        return EtcdStore(self.client, self.cache, self.reads, self._acknowledged, fence, outpost, within=self._fence)
 
     async def occupy(self) -> None:
         """Ends the writes of earlier holders of the fence in this etcd. Raises Fenced, Unavailable."""
@@ -61,12 +65,15 @@ class EtcdStore:
 
     def reading(self, reads: Reads) -> EtcdStore:
         """The same store, with other `Reads`."""
-        return EtcdStore(self.client, self.cache, reads, self._acknowledged, self._fence, self._outpost)
+        return EtcdStore(
+            self.client, self.cache, reads, self._acknowledged, self._fence, self._outpost, within=self._within
+        )
 
     def rewriting(self) -> EtcdStore:
         """The same store, whose updates store objects anew even if they do not differ."""
+        fences = self._fence, self._outpost
         return EtcdStore(
-            self.client, self.cache, self.reads, self._acknowledged, self._fence, self._outpost, rewrites=True
+            self.client, self.cache, self.reads, self._acknowledged, *fences, rewrites=True, within=self._within
         )
 
     def cached(self, key: bytes) -> StoredObject | None:
@@ -180,13 +187,19 @@ class EtcdStore:
         named: tuple[str, str],
         attempt: Callable[[Guard | None], Awaitable[SwapResult]],
     ) -> SwapResult:
-        outpost = self._outpost
+        outpost, within = self._outpost, self._within
         while True:
             guard = fence.guard() if outpost is None else await outpost.guard()
+            if within is not None:
+                guard = Guard(guard.key, guard.revision, within.guard())
             answer = await measured(operation, named, attempt(guard))
-            if answer.succeeded or (answer.guard is not None and answer.guard.mod_revision == guard.revision):
+            if answer.succeeded:
                 return answer
-            if outpost is None:
+            if answer.guard is not None and answer.guard.mod_revision == guard.revision:
+                if within is None or guard.also is None or _is_at(answer.also, guard.also):
+                    return answer
+                within.moved(answer.also, guard.also.revision)
+            elif outpost is None:
                 fence.moved(answer.guard, guard.revision)
             else:
                 outpost.lost(guard)
@@ -271,3 +284,7 @@ class Stores:
 
 def _others(beside: Sequence[Swap]) -> Sequence[Beside]:
     return [Beside(other.key, other.value, None if other.same else other.expected) for other in beside]
+
+
+def _is_at(found: KeyValue | None, guard: Guard) -> bool:
+    return found is not None and found.mod_revision == guard.revision

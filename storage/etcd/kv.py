@@ -26,10 +26,11 @@ _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrge
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A condition of a write: the key must have this mod revision."""
+    """A condition of a write: the key must have this mod revision, and that of `also` must hold, too."""
 
     key: bytes
     revision: int
+    also: Guard | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +259,9 @@ class KV:
         current, *others = (key_value(kvs[0]) if kvs else None for kvs in found)
         if guard is None:
             return SwapResult(False, revision, current, None, others)
-        return SwapResult(False, revision, current, others[0], others[1:])
+        if guard.also is None:
+            return SwapResult(False, revision, current, others[0], others[1:])
+        return SwapResult(False, revision, current, others[0], others[2:], others[1])
 
 
 def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequest:
@@ -266,9 +269,9 @@ def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequ
     request = rpc_pb2.TxnRequest()
     request.compare.add(result=_EQUAL, target=_MOD, key=key, mod_revision=mod_revision)
     request.failure.add().request_range.key = key
-    if guard is not None:
-        request.compare.add(result=_EQUAL, target=_MOD, key=guard.key, mod_revision=guard.revision)
-        request.failure.add().request_range.key = guard.key
+    for each in () if guard is None else (guard,) if guard.also is None else (guard, guard.also):
+        request.compare.add(result=_EQUAL, target=_MOD, key=each.key, mod_revision=each.revision)
+        request.failure.add().request_range.key = each.key
     return request
 
 

@@ -78,7 +78,8 @@ class TxnResult:
 class SwapResult(NamedTuple):
     """The outcome of a compare-and-swap. If it failed, `current` is the present version; None if the key is absent.
 
-    `revision` is that of the write; after a failure that of the store, and `guard` is the present version of the guard.
+    `revision` is that of the write; after a failure that of the store, and `guard` is the present version of the guard,
+    `also` that of its second key.
     """
 
     succeeded: bool
@@ -86,6 +87,7 @@ class SwapResult(NamedTuple):
     current: KeyValue | None
     guard: KeyValue | None = None
     beside: Sequence[KeyValue | None] = ()  # after a failure, the present versions of the keys beside it
+    also: KeyValue | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ class TransformingKV(KV):
             result.current and await self._into(result.current),
             result.guard and await self._into(result.guard),
             [each and await self._into(each) for each in result.beside],
+            result.also and await self._into(result.also),
         )
 
     async def _all(self, kvs: list[KeyValue]) -> list[KeyValue]:

@@ -103,10 +103,14 @@ class Writes:
 
     async def _refused(self, key: bytes, guard: Guard | None, beside: Sequence[Beside]) -> SwapResult:
         """The answer to a write whose conditions do not hold: what is there now."""
-        keys = [key, *([] if guard is None else [guard.key]), *(each.key for each in beside)]
+        also = None if guard is None else guard.also
+        guards = [each.key for each in (guard, also) if each is not None]
+        keys = [key, *guards, *(each.key for each in beside)]
         unmarked = await self._seeds_of(keys)
         found = [self._shown(each, unmarked) or await self._client.get(each) for each in keys]
         revision = await self._client.revision(key)
         if guard is None:
             return SwapResult(False, revision, found[0], None, found[1:])
-        return SwapResult(False, revision, found[0], found[1], found[2:])
+        if also is None:
+            return SwapResult(False, revision, found[0], found[1], found[2:])
+        return SwapResult(False, revision, found[0], found[1], found[3:], found[2])

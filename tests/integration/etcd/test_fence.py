@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from storage.consistency import ConsistentReads
-from storage.errors import Conflict, Fenced
+from storage.errors import Conflict, Fenced, KeyExists, WholeDeleted, WholeReplaced
 from storage.etcd import EtcdClient
 from storage.feed import Feed
-from storage.fence import Fence
+from storage.fence import Existence, Fence
 from storage.reads import Reads
 from storage.store import OUTPOST, EtcdStore
 from storage.watch_cache import WatchCache
@@ -137,3 +137,36 @@ async def test_a_fence_that_was_lost_is_not_carried_to_another_etcd(
     await own_client.put(lock, b"theirs")
     with pytest.raises(Fenced):
         await store.fenced(fence, own_client).create(prefix + b"a/x", b"1")
+
+
+async def test_a_store_keeps_its_own_fence_beside_a_second_one(
+    etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
+) -> None:
+    """A leader writes in a control plane only while it holds the lease, and while nobody has exchanged the objects."""
+    existence, fence = Existence(prefix + b"made"), Fence(lock, is_ours)
+    made = await etcd_client.put(existence.key, b"")
+    await existence.learn(etcd_client)
+    fence.revision = (await etcd_client.put(lock, b"mine")).revision
+    fenced = store.fenced(existence).fenced(fence)
+    created = await fenced.create(prefix + b"a/x", b"1")
+    await etcd_client.put(lock, b"mine")  # a renewal
+    with pytest.raises(KeyExists):
+        await fenced.create(prefix + b"a/x", b"1")
+    with pytest.raises(Conflict):
+        await fenced.update(prefix + b"a/x", b"2", made.revision)
+    updated = await fenced.rewriting().update(prefix + b"a/x", b"2", created)
+    await etcd_client.put(existence.key, b"")
+    for each in (fenced, fenced.rewriting(), fenced.reading(fenced.reads)):
+        for write in (
+            each.create(prefix + b"a/y", b"1"),
+            each.update(prefix + b"a/x", b"3", updated),
+            each.delete(prefix + b"a/x", updated),
+        ):
+            with pytest.raises(WholeReplaced):
+                await write
+    await etcd_client.delete(existence.key)
+    with pytest.raises(WholeDeleted):
+        await fenced.create(prefix + b"a/y", b"1")
+    found = (await etcd_client.prefix(prefix + b"a/")).kvs
+    assert [(kv.key, kv.value) for kv in found] == [(prefix + b"a/x", b"2")]
+    assert fence.revision, "the lease itself is held"
