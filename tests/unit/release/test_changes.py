@@ -10,10 +10,12 @@ import pytest
 
 from gateway.cel.rules import compile_schema
 from gateway.customresources.objects import VersionRules
+from gateway.http.request_info import RequestInfo
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.columns import configuration, definitions
 from gateway.kinds.columns.registry import columns_of
 from gateway.kinds.gated_fields import FIELDS, SPECIFICATIONS, gated
-from gateway.kinds.identity import GroupVersionKind
+from gateway.kinds.identity import GroupResource, GroupVersionKind
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.strategies.expressions import PolicyCompilers
 from gateway.kinds.write_context import WriteContext
@@ -24,9 +26,10 @@ from gateway.settings.admission_plugins import PLUGINS
 from gateway.subresources.binding import _assign
 from gateway.validation.expressions import Use
 from gateway.validation.schema_values import compile_check
+from tests.unit.verbs.conftest import ADMIN
 
 GATEWAY = Path(__file__).parents[3] / "gateway"
-CONTEXT: Any = WriteContext
+CONTEXT = WriteContext(Attributes(ADMIN, RequestInfo("create", "")), GroupResource("", "things"))
 
 
 def first_arguments(*names: str) -> list[ast.Constant]:

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from gateway.http.request_info import RequestInfo
 from gateway.http.status import StatusError, not_found
+from gateway.kinds.attributes import Attributes
 from gateway.kinds.columns.registry import columns_of
+from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Gates
@@ -17,8 +20,9 @@ from gateway.validation.objectmeta import validate_managed_fields, validate_owne
 from gateway.validation.rbac import role_changed
 from gateway.writing.patch_body import APPLY, JSON_PATCH
 from gateway.writing.patch_refusals import refused
+from tests.unit.verbs.conftest import ADMIN
 
-CONTEXT: Any = WriteContext
+CONTEXT = WriteContext(Attributes(ADMIN, RequestInfo("create", "")), GroupResource("", "things"))
 MINORS = ("1.36", "1.37")
 
 
