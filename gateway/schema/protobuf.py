@@ -180,6 +180,8 @@ def _value_reader(type_: Type) -> Read:
         return partial(_items, _value_reader(type_.elem), _wire_of(type_.elem))
     if type_.kind is TypeKind.ANY and type_.name in _SCHEMA_OR:
         return partial(_schema_or, _SCHEMA_OR[type_.name])
+    if type_.name == "v1.FieldsV1":
+        return _owned_fields
     return _READERS.get(type_.kind, _unreadable)
 
 
@@ -299,6 +301,9 @@ def _int_or_string(data: bytes) -> int | str:
     return _text(parts.get(3, b"")) if parts.get(1) else _int32(parts.get(2, 0))
 
 
+class _NoJsonError(ProtobufError): ...
+
+
 def _raw_json(data: bytes) -> Any:
     """The JSON in a message of RawExtension, JSON or FieldsV1. Raises ProtobufError."""
     raw = _last_values(data, _RAW).get(1)
@@ -307,7 +312,17 @@ def _raw_json(data: bytes) -> Any:
             return None
         return read_trusted(raw) if _bounds.trusted else read_json(raw)
     except ValueError:
-        raise ProtobufError("a field that holds JSON holds something else") from None
+        raise _NoJsonError("a field that holds JSON holds something else") from None
+
+
+def _owned_fields(data: bytes) -> Any:
+    """The field set in a message of FieldsV1; None if it holds no JSON. kube-apiserver decodes it only later, and then
+    drops the managedFields that it cannot read.
+    """
+    try:
+        return _raw_json(data)
+    except _NoJsonError:
+        return None
 
 
 class _SchemaOr(NamedTuple):
