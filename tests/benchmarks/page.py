@@ -59,8 +59,8 @@ case | gateway | other
 ---|---:|---:
 {rates}
 
-Numbers without a unit are requests per second, or events to all watchers. *By CPU* means per CPU second of the server.
-LISTs other than JSON have MB/s: of their JSON for *first*, of the sent bytes for *warm*.
+Numbers without a unit are requests per second, or events to all watchers. MB/s count the bytes as JSON. *By CPU* in the
+plot means per CPU second of the server.
 
 ## Starting and stopping
 
@@ -81,6 +81,8 @@ ONLY_STORED = re.compile(
     r"|handshakes$|^connections$|^not served$|^served after|Running, p50$|^keys of|^bytes of"
 )
 """Cases that the page leaves out."""
+ABSOLUTE = re.compile(r" / (raw|direct)$")
+"""Cases with a ratio that are also in the table of rates; the plot alone has the others."""
 SIMILAR = re.compile(r"as a service account$|^Minors of")
 """Groups that the page leaves out, since their numbers are close to those of another group, or to each other."""
 
@@ -187,6 +189,8 @@ def _number(value: float) -> str:
 
 def _rates(rates: list[dict[str, Any]]) -> Iterator[str]:
     for each in rates:
+        if each["ratio"] is not None and not ABSOLUTE.search(each["case"]):
+            continue
         scale, unit = (1e6, " MB/s") if each["case"].endswith("bytes") else (1.0, "")
         ours, other = (
             "" if number is None else f"{number / scale:,.0f}{unit}" for number in (each["ours"], each["other"])
