@@ -56,6 +56,7 @@ class Table:
         self._ending: set[asyncio.Task[None]] = set()
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
+        self._loads = 0  # of all objects by the feed, each of which may have missed events
         self._reaches, self._lookups = Outward(root.settings.control_planes_reach), Lookups()
         self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
         self.audit = root.services.audit
@@ -218,14 +219,17 @@ class Table:
 
     async def _open(self, row: ClusterRow) -> Door:
         try:
-            of, credentials, restores = row.described, self._needed(row), row.restores
-            beginning = await self._beginning(of)
-            store = self._database(of.uid, beginning).store
-            with loadable(row):
-                authenticator = self._means.authenticator(self._settings(of, credentials), store)
-                door = Door(authenticator, self._visitors(row), credentials)
-            if row.restores != restores:
-                raise service_unavailable(_RESTORED)
+            loads = -1
+            while loads != self._loads:  # a load may have missed the event of a restore
+                loads, restores = self._loads, row.restores
+                of, credentials = row.described, self._needed(row)
+                beginning = await self._beginning(of)
+                store = self._database(of.uid, beginning).store
+                with loadable(row):
+                    authenticator = self._means.authenticator(self._settings(of, credentials), store)
+                    door = Door(authenticator, self._visitors(row), credentials)
+                if row.restores != restores:
+                    raise service_unavailable(_RESTORED)
             if row.awake is None:
                 row.door, row.begun = door, (monotonic(), beginning)
             return door
@@ -306,10 +310,9 @@ class Table:
 
     def _close_doors(self) -> None:
         """Has all doors made anew: nobody may have told of a restore."""
+        self._loads += 1
         for row in self:
             row.door = row.begun = None
-            if row.opening is not None:
-                row.restores += 1
 
     async def _rest(self) -> None:
         while True:
