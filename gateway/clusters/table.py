@@ -219,22 +219,27 @@ class Table:
 
     async def _open(self, row: ClusterRow) -> Door:
         try:
-            loads = -1
-            while loads != self._loads:  # a load may have missed the event of a restore
-                loads, restores = self._loads, row.restores
-                of, credentials = row.described, self._needed(row)
-                beginning = await self._beginning(of)
-                store = self._database(of.uid, beginning).store
-                with loadable(row):
-                    authenticator = self._means.authenticator(self._settings(of, credentials), store)
-                    door = Door(authenticator, self._visitors(row), credentials)
-                if row.restores != restores:
-                    raise service_unavailable(_RESTORED)
+            door, beginning = await self._new_door(row)
             if row.awake is None:
                 row.door, row.begun = door, (monotonic(), beginning)
             return door
         finally:
             row.opening = None
+
+    async def _new_door(self, row: ClusterRow) -> tuple[Door, Beginning]:
+        """Makes a door from what etcd has now. Raises StatusError, StorageError."""
+        loads, restores = self._loads, row.restores
+        of, credentials = row.described, self._needed(row)
+        beginning = await self._beginning(of)
+        if loads != self._loads:  # a load may have missed the event of a restore
+            return await self._new_door(row)
+        store = self._database(of.uid, beginning).store
+        with loadable(row):
+            authenticator = self._means.authenticator(self._settings(of, credentials), store)
+            door = Door(authenticator, self._visitors(row), credentials)
+        if row.restores != restores:
+            raise service_unavailable(_RESTORED)
+        return door, beginning
 
     def _needed(self, row: ClusterRow) -> ClusterCredentials:
         credentials = self._credentials(row.described)
