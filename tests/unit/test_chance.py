@@ -30,7 +30,7 @@ PAUSES = {
     "hostile/test_what_goes.py": (1, "watches of a kind that has gone are told so for a moment"),
     "integration/customresources/test_watches.py": (1, "longer than what would end a watch takes"),
     "integration/encryption/kms_plugin.py": (1, "a plug-in that is slow"),
-    "integration/etcd/test_outages.py": (2, "the calls are under way, or not yet: both end"),
+    "integration/etcd/test_outages.py": (1, "the calls are under way, or not yet: both end"),
     "integration/etcd/test_unary.py": (1, "a server that says nothing"),
     "integration/faults/load.py": (1, "as clients do before they try again"),
     "integration/reads/test_catching_up.py": (2, "readers come one after the other"),
