@@ -62,7 +62,7 @@ def test_long_paths_hold_nobody(server: ApiServer, piece: str) -> None:
                 wire.request(f"GET {path}", f"Accept: {accept}", token=token)
                 reply = wire.reply()
                 assert reply.status in ((200, 404) if token else (403,))
-                assert len(reply.body) < 100_000
+                assert len(reply.body) < 200_000  # the message has two names of 8192 characters, each of up to 7 bytes
 
 
 @pytest.mark.parametrize("pair", ["a&", "%41&", "a=%41&", "&", "watch=1&", "fieldSelector=metadata.name%3Da&"])
