@@ -53,7 +53,7 @@ class _Place:
         """Removes the templates that former restores, and those that failed, have left. Raises StorageError."""
         made = await self.existence.learn(self.client)
         digest = loads(made.value)["template"] if made.value else ""
-        await self.templates.end_others(Leading(self.client, self.existence), self.uid, digest)
+        await self.templates.end(Leading(self.client, self.existence), self.uid, digest)
 
 
 async def _place(client: EtcdClient, prefix: str, name: str) -> _Place:

@@ -217,9 +217,10 @@ class Reconciler:
             await self._tell(of, ENDING, "False", "Deleted", "its keys are being removed")
         await self._table.ended()
         client, root = self._table.common.client, self._prefix(of)
-        made = await client.get(root + MADE)
-        self._root.feed.passed(await self._table.templates.end(self._leading, of.uid, made))
+        templates = self._table.templates
+        await templates.adopt(self._leading, of.uid, await client.get(root + MADE))
         self._root.feed.passed(await clear(self._leading, root))
+        self._root.feed.passed(await templates.end(self._leading, of.uid))  # last: nobody writes below the root now
         if of.uid in (self._owners(of.name) or ()):
             secrets = self._actor.of("", "v1", "secrets")
             await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())

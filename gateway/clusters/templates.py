@@ -213,7 +213,7 @@ class ClusterTemplates:
         """
         async with self._ending:
             if uid:  # first: from now on nobody removes the template, a former leader neither
-                await leading.txn([], [put(self._use(template.digest, uid), b"")])
+                await leading.txn([], [put(key, b"") for key in self._uses(template.digest, uid)])
                 await self.keep(leading, template)
             content = dumps({"template": template.digest, "time": now_text(), "roles": roles})
             answer = await leading.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
@@ -227,7 +227,7 @@ class ClusterTemplates:
         """
         made, content = root + MADE, dumps({"template": template.digest, "time": now_text(), "roles": roles})
         async with self._ending:
-            await leading.txn([], [put(self._use(template.digest, uid), b"")])
+            await leading.txn([], [put(key, b"") for key in self._uses(template.digest, uid)])
             await self.keep(leading, template)
             # first the key that tells servers of it: so no client sees deletions
             exchanged = [put(made, content), delete(root, made), delete(made + b"\0", prefix_end(root))]
@@ -238,42 +238,54 @@ class ClusterTemplates:
             raise StorageError("another restore has removed what this one has written: run the command again")
         return answer.revision
 
-    async def end(self, leading: Leading, uid: str, made: KeyValue | None) -> int:
-        """Removes the template of a control plane that ends, unless another one uses it. To be called before its key
-        `made` is removed. Returns the revision, 0 if nothing was removed. Raises StorageError.
+    async def adopt(self, leading: Leading, uid: str, made: KeyValue | None) -> None:
+        """Lists the template of a control plane that an earlier version of the server has made, so that `end` finds it.
+        To be called before the key `made` is removed. Raises Fenced, StorageError.
         """
         if made is None or not made.value:
-            return 0
-        revision = await self._end(leading, loads(made.value)["template"], uid)
-        return max(revision, await self.end_others(leading, uid, "")) if made.version > 1 else revision
+            return
+        digest = loads(made.value)["template"]
+        use, listed = self._uses(digest, uid)
+        await leading.txn([is_there(use), mod_revision_is(listed, 0)], [put(listed, b"")])
 
-    async def end_others(self, leading: Leading, uid: str, digest: str) -> int:
-        """Removes what exchanges have left of a control plane, whole or not: all its templates but that of the digest.
-        Returns the revision, 0 if nothing was removed. Raises StorageError.
+    async def end(self, leading: Leading, uid: str, but: str = "") -> int:
+        """Removes the templates of a control plane, also what exchanges have left of it, whole or not. Those of the
+        digest `but`, and those that another control plane uses, stay. Returns the revision, 0 if nothing was removed.
+
+        Without `but`, the key `made` is gone: else an exchange that still runs may write after this. Raises Fenced,
+        StorageError.
         """
-        uses, revision = self._root + b"uses/", 0
-        for kv in (await self._client.prefix(uses, keys_only=True)).kvs:
-            other, _, user = kv.key.removeprefix(uses).decode().partition("/")
-            if user == uid and other != digest:
-                revision = max(revision, await self._end(leading, other, uid))
+        listed, revision = self._listed(uid), 0
+        for kv in (await self._client.prefix(listed, keys_only=True)).kvs:
+            if (digest := kv.key.removeprefix(listed).decode()) != but:
+                revision = max(revision, await self._end(leading, digest, uid))
         return revision
 
     async def _end(self, leading: Leading, digest: str, uid: str) -> int:
         async with self._ending:
-            prefix, uses, use = self._prefix(digest), self._use(digest, ""), self._use(digest, uid)
+            prefix, (use, listed) = self._prefix(digest), self._uses(digest, uid)
+            uses = self._use(digest, "")
             alone = [is_there(use), none_between(uses, use), none_between(use + b"\0", prefix_end(uses))]
-            both = [delete(use), delete(prefix, prefix_end(prefix))]
+            both = [delete(use), delete(listed), delete(prefix, prefix_end(prefix))]
             answer = await leading.txn(alone, both)  # whole, beside crashes
             if answer.succeeded:
                 self._known.pop(digest, None)
             else:
-                answer = await leading.txn([], [delete(use)])
+                answer = await leading.txn([], [delete(use), delete(listed)])
             removed = any(isinstance(each, DeleteResult) and each.deleted for each in answer.results)
             return answer.revision if removed else 0
 
     def _use(self, digest: str, uid: str) -> bytes:
         """Says that a control plane uses a template that is not for all."""
         return self._root + b"uses/%b/%b" % (digest.encode(), uid.encode())
+
+    def _listed(self, uid: str) -> bytes:
+        """Below it are the digests of the templates that a control plane uses, or is about to use."""
+        return self._root + b"used/%b/" % uid.encode()
+
+    def _uses(self, digest: str, uid: str) -> tuple[bytes, bytes]:
+        """The two keys of a use: one to find the users of a template, one to find the templates of a user."""
+        return self._use(digest, uid), self._listed(uid) + digest.encode()
 
     async def seeds(self, uid: str, made: KeyValue) -> Seeds | None:
         """What the control plane with this key `made` begins with; None if that is stored. Raises StorageError."""

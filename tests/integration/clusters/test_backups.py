@@ -133,6 +133,33 @@ async def test_what_a_restore_wrote_goes_with_the_control_plane(
     assert not (await etcd.prefix(uses + digests.pop(), count_only=True)).count
 
 
+async def test_a_restore_that_was_killed_leaves_nothing_of_a_deleted_one(
+    server: ApiServer, etcd: EtcdClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has written its template, and not yet what tells the control plane of it."""
+    templates = ROOT + b"templates/"
+    with server.cluster() as cluster:
+        before = (await etcd.prefix(templates, keys_only=True)).kvs
+        ask(cluster, "POST", MAPS, {"metadata": {"name": "a"}})
+        await take_cluster(etcd, PREFIX, cluster.name, tmp_path / "a")
+        keep = ClusterTemplates.keep
+
+        async def killed(_: _Place) -> None:
+            monkeypatch.undo()
+
+        async def kept(self: ClusterTemplates, leading: Leading, template: ClusterTemplate) -> int:
+            await keep(self, leading, template)
+            raise ConnectionError
+
+        monkeypatch.setattr(ClusterTemplates, "keep", kept)
+        monkeypatch.setattr(_Place, "end_others", killed)
+        with pytest.raises(ConnectionError):
+            await restore_cluster(etcd, PREFIX, cluster.name, tmp_path / "a", verify(tmp_path / "a"))
+        assert len((await etcd.prefix(templates, keys_only=True)).kvs) > len(before)
+    until(lambda: absent(server, cluster.name))
+    assert (await etcd.prefix(templates, keys_only=True)).kvs == before
+
+
 async def test_a_later_control_plane_gets_it_with_its_uids(server: ApiServer, etcd: EtcdClient, tmp_path: Path) -> None:
     """It has other credentials: the server may have lost those of the deleted one."""
     with server.cluster() as former:

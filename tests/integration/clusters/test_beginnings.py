@@ -9,6 +9,7 @@ from gateway.clusters.definition import MADE
 from gateway.clusters.templates import ClusterTemplate, ClusterTemplates, template_of
 from storage.errors import Fenced
 from storage.etcd import EtcdClient
+from storage.etcd.operations import delete
 from storage.keys import prefix_end
 from storage.leading import Leading
 from tests.integration.clusters.test_making import leading
@@ -44,16 +45,26 @@ async def test_an_end_removes_the_template_with_its_last_user(
     """In one revision each, so that neither a crash nor another leader's beginning comes between."""
     template = template_of([(b"pods/a", OBJECT)])
     stored = prefix + b"templates/"
-    made = {}
     for uid in UIDS:
-        root = prefix + uid.encode() + b"/"
-        await templates.begin(leads, root, template, uid)
-        made[uid] = await etcd_client.get(root + MADE)
+        await templates.begin(leads, prefix + uid.encode() + b"/", template, uid)
     for left, uid in zip((2, 1, 0), UIDS, strict=True):
-        revision = await templates.end(leads, uid, made[uid])
+        revision = await templates.end(leads, uid)
         assert revision == await etcd_client.revision(prefix)
-        assert (await etcd_client.prefix(stored, count_only=True)).count == (left + 1 if left else 0)
-        assert await templates.end(leads, uid, made[uid]) == 0, "it has ended"
+        assert (await etcd_client.prefix(stored, count_only=True)).count == (2 * left + 1 if left else 0)
+        assert await templates.end(leads, uid) == 0, "it has ended"
+
+
+async def test_an_end_finds_the_template_of_an_earlier_version(
+    templates: ClusterTemplates, leads: Leading, etcd_client: EtcdClient, prefix: bytes
+) -> None:
+    """An earlier version of the server has not listed the templates of a control plane."""
+    root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
+    await templates.begin(leads, root, template, UID)
+    listed = prefix + b"templates/used/"
+    await etcd_client.txn([], [delete(listed, prefix_end(listed))])
+    await templates.adopt(leads, UID, await etcd_client.get(root + MADE))
+    await templates.end(leads, UID)
+    assert not (await etcd_client.prefix(prefix + b"templates/", count_only=True)).count
 
 
 async def test_the_template_of_all_stays(
@@ -62,7 +73,8 @@ async def test_the_template_of_all_stays(
     root, template = prefix + UID.encode() + b"/", template_of([(b"pods/a", OBJECT)])
     await templates.keep(leads, template)
     await templates.begin(leads, root, template)
-    assert await templates.end(leads, UID, await etcd_client.get(root + MADE)) == 0
+    await templates.adopt(leads, UID, await etcd_client.get(root + MADE))
+    assert await templates.end(leads, UID) == 0
     assert (await etcd_client.prefix(prefix + b"templates/", count_only=True)).count == 1
 
 
@@ -73,11 +85,11 @@ async def test_another_leader_does_not_remove_a_template_that_is_being_used(
     template, other = template_of([(b"pods/a", OBJECT)]), ClusterTemplates(etcd_client, prefix)
     first, second, _ = (prefix + uid.encode() + b"/" for uid in UIDS)
     await other.begin(leads, first, template, UIDS[0])
-    made, keep = await etcd_client.get(first + MADE), templates.keep
+    keep = templates.keep
 
     async def keep_beside(leads: Leading, kept: ClusterTemplate) -> int:
         revision = await keep(leads, kept)
-        await other.end(leads, UIDS[0], made)
+        await other.end(leads, UIDS[0])
         return revision
 
     monkeypatch.setattr(templates, "keep", keep_beside)
@@ -99,7 +111,8 @@ async def test_a_former_leader_changes_nothing(
         lambda of: templates.keep(of, template_of([(b"pods/b", OBJECT)])),
         lambda of: templates.begin(of, other, template, UIDS[1]),
         lambda of: templates.begin(of, other, template),
-        lambda of: templates.end(of, UID, made),
+        lambda of: templates.end(of, UID),
+        lambda of: templates.adopt(of, UID, made),
         lambda of: clear(of, root),
         lambda of: clear_unmade(of, unmade),
     ):
