@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from mmap import mmap
 from typing import TypeVar
@@ -20,7 +20,6 @@ from storage.entry import (
     ChangeType,
     CorruptEntry,
     Entry,
-    LabelsAndFieldsOf,
     entry_of,
     is_awaited,
     is_of,
@@ -32,6 +31,7 @@ from storage.index import FEW, Indexes
 from storage.keys import namespace_and_name, prefix_end
 from storage.metrics import RECEIVED, Dispatch
 from storage.relevant_changes import Concerning
+from storage.resource_spec import ResourceSpec
 from storage.sharing.located_values import Located, SharedEntry, leave, share
 from storage.undo import Undoings
 from storage.values import UnreadableValue
@@ -39,7 +39,6 @@ from storage.waiters import Interest, InterestKind, Told, Waiter, Waiters
 
 log = logging.getLogger(__name__)
 
-Canonicalise = Callable[[bytes], bytes]
 Listener = Callable[[Change | None], None]
 
 _generations = count(1)
@@ -48,24 +47,6 @@ MOST_NAMESPACES = 1000  # whose entries are kept in a list
 
 K = TypeVar("K")
 V = TypeVar("V")
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
-    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version.
-
-    `other_heads` are the heads of other versions in which canonical values may be stored.
-    """
-
-    prefix: bytes  # "/registry/pods/"
-    head: bytes
-    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; may raise any Exception
-    labels_and_fields_of: LabelsAndFieldsOf
-    other_heads: tuple[bytes, ...] = ()
-    group_resource: tuple[str, str] = ("", "")  # for metrics
-    trusts_marks: bool = True  # whether a value that ends in MARK is canonical; False where a CRD may change the form
-    outdated: Callable[[bytes], bool] | None = None  # finds canonical values that `canonicalise` changes all the same
-    awaited: bool = False  # whether a write returns only once the cache has it, because it affects the next requests
 
 
 class _Forgetful(dict[K, V]):
@@ -88,8 +69,8 @@ class ResourceCache:
         self.closed = False  # whether it was unregistered, or another cache has replaced it
         self._former: ResourceCache | None = None  # the cache that it replaced, while watches on that are still open
         self.history = History(start)
-        self.concerning = Concerning(self.history, spec.labels_and_fields_of)
-        self.undoings = Undoings()
+        self._made_waiters: Waiters | None = None  # made by its first use, as the indexes: most resources need none
+        self._indexes: Indexes | None = None
         self.changed = 0  # the revision of the last change
         self.readings = 0  # how often versions that could not be read became readable
         self.memo: dict[object, object] = {}  # answers made from the present state; emptied by each change
@@ -99,9 +80,23 @@ class ResourceCache:
         self._canonical = spec.head + METADATA
         self._listeners: tuple[Listener, ...] = ()
         self._dispatch = Dispatch(spec.group_resource)
-        self._waiters = Waiters(spec.labels_and_fields_of, self._dispatch.sent)
-        self._indexes = Indexes(spec.labels_and_fields_of)
         self._told = 0  # the position up to which waiters were woken
+
+    @cached_property
+    def concerning(self) -> Concerning:
+        """Finds the changes of the history that concern an interest."""
+        return Concerning(self.history, self.spec.labels_and_fields_of)
+
+    @cached_property
+    def undoings(self) -> Undoings:
+        """The resource as it was at earlier revisions."""
+        return Undoings()
+
+    @property
+    def _waiters(self) -> Waiters:
+        if self._made_waiters is None:
+            self._made_waiters = Waiters(self.spec.labels_and_fields_of, self._dispatch.sent)
+        return self._made_waiters
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -212,7 +207,11 @@ class ResourceCache:
             assert isinstance(interest.value, bytes)
             found = self._entries.get(interest.value)
             return [] if found is None else [found]
-        keys = None if len(self._keys) < FEW else self._indexes.find(interest, self.all_keys, self.get)
+        if len(self._keys) < FEW:
+            return None
+        if self._indexes is None:
+            self._indexes = Indexes(self.spec.labels_and_fields_of)
+        keys = self._indexes.find(interest, self.all_keys, self.get)
         return None if keys is None else [self._entries[key] for key in keys if key.startswith(prefix)]
 
     def put(self, key: bytes, value: bytes, revision: int) -> None:
@@ -256,7 +255,8 @@ class ResourceCache:
         for before, now in read.items():
             if self._entries.get(before.key) is before:
                 self._entries[before.key] = now
-                self._indexes.put(before.key, now)
+                if self._indexes:
+                    self._indexes.put(before.key, now)
         self.history.exchange(read)
         self.concerning.start_over()
         self.undoings = Undoings()
@@ -271,11 +271,7 @@ class ResourceCache:
             self._former.start_over()
         self.generation = next(_generations)
         self.history.start_over()
-        self.changed = 0
-        self._entries.clear()
-        self._keys.clear()
-        self._indexes.clear()
-        self._forget()
+        self.take({})
 
     def load(self, items: Iterable[tuple[bytes, bytes | Entry, int]]) -> None:
         """Fills the cache with values of etcd, or with entries that `entry` has made of them before.
@@ -289,7 +285,8 @@ class ResourceCache:
         """Replaces all objects, and reports no changes."""
         self._entries = entries
         self._keys = sorted(entries)
-        self._indexes.clear()
+        if self._indexes is not None:
+            self._indexes.clear()
         self.changed = max((entry.revision for entry in entries.values()), default=0)
         self._forget()
 
@@ -343,19 +340,21 @@ class ResourceCache:
             self._former.wake(received)
         if received:
             self._dispatch.cached(received)
-        history = self.history
-        if self._waiters.selective:
+        history, waiters = self.history, self._made_waiters
+        if waiters is not None and waiters.selective:
             start = max(self._told, history.first)
-            self._waiters.tell(history.between(start, history.end), start)
+            waiters.tell(history.between(start, history.end), start)
         self._told = history.end
-        self._waiters.wake()
+        if waiters is not None:
+            waiters.wake()
 
     def wake_all(self) -> None:
         """Wakes all waiters, whatever their interest: the change that they wait for may never come."""
         if self._former is not None:
             self._former.wake_all()
         self._told = self.history.end
-        self._waiters.wake_all()
+        if self._made_waiters is not None:
+            self._made_waiters.wake_all()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Calls `listener` with each change as it is applied, and with None after everything was loaded again.

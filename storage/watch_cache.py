@@ -10,8 +10,9 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
-from storage.cache import ResourceCache, ResourceSpec
+from storage.cache import ResourceCache
 from storage.entry import Entry
+from storage.resource_spec import ResourceSpec
 from storage.unowned_objects import Unowned
 
 

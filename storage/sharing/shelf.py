@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from storage.cache import ResourceCache, ResourceSpec
+from storage.cache import ResourceCache
 from storage.entry import MARK, Entry, LabelsAndFields, with_version
+from storage.resource_spec import ResourceSpec
 from storage.sharing.located_values import unreadable
 from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
 from storage.sharing.segments import Segment, Segments, ValueLocation

@@ -6,8 +6,9 @@ from typing import Any
 
 import orjson
 
-from storage.cache import ResourceCache, ResourceSpec
+from storage.cache import ResourceCache
 from storage.entry import MARK, LabelsAndFields
+from storage.resource_spec import ResourceSpec
 
 ROOT = b"/registry/"
 PREFIX = b"/registry/pods/"
