@@ -24,8 +24,8 @@ def is_ending() -> bool:
     """Whether the current task was cancelled, also if the CancelledError was lost on its way.
 
     `asyncio.wait_for` loses it if its future is done at the same time, and a TaskGroup raises the errors of its tasks
-    in its place (both in Python 3.11). A CancelledError in a task that is not ending comes from a future that somebody
-    else has cancelled, such as a call on a closed channel.
+    in its place (both in Python 3.11). A CancelledError in a task that is not ending comes from a future that other
+    code has cancelled, such as a call on a closed channel.
     """
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
@@ -47,7 +47,7 @@ def survive(work: Callable[[P], T], piece: P, failed: Failed[P], otherwise: T) -
 
 
 async def survive_async(work: Callable[[P], Awaitable[T]], piece: P, failed: Failed[P], otherwise: T) -> T:
-    """As `survive`, for a coroutine function. A future that somebody else has cancelled is a failure, too."""
+    """As `survive`, for a coroutine function. A future that other code has cancelled is a failure, too."""
     try:
         return await work(piece)
     except asyncio.CancelledError as error:

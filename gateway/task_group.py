@@ -25,7 +25,7 @@ class TaskGroup(asyncio.TaskGroup):
         try:
             await super().__aexit__(kind, error, trace)
         except asyncio.CancelledError as cancelled:
-            cancelled.__traceback__ = None  # nobody asks where a task was cancelled
+            cancelled.__traceback__ = None  # no caller needs to know where a task was cancelled
             raise
         finally:
             if sys.version_info < (3, 13) and parent is not None and members._parent_cancel_requested > before:

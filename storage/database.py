@@ -69,7 +69,7 @@ def database_of(
 def common_of(beside: Database, root: bytes, stirred: Callable[[str], None]) -> Common:
     """Makes what several registries below one root share, in the etcd of another database and with its client.
 
-    `root` ends with a slash. `stirred` is called with the name of a detached part that somebody has changed.
+    `root` ends with a slash. `stirred` is called with the name of a detached part that another process has changed.
     """
     from storage.common import Common, CommonCache, CommonFeed
 

@@ -71,7 +71,7 @@ class Existence(Fence):
         if found is None:
             self.revision = 0
             raise WholeDeleted(_DELETED)
-        if found.mod_revision != self.revision:  # nobody renews it: a restore has written it
+        if found.mod_revision != self.revision:  # it is never renewed: a restore has written it
             raise WholeReplaced(REPLACED)
 
 

@@ -1,7 +1,7 @@
 """Reads all objects under a prefix as of one revision, in pages; it requests the next page while one is processed.
 
 After the first page the rest comes as one stream if etcd has RangeStream (3.7), else in more pages. The first page has
-few keys, because nobody knows yet how large the objects are: 500 of 1.4 MB would take three times 700 MB. For each page
+few keys, because the size of the objects is not known yet: 500 of 1.4 MB would take three times 700 MB. For each page
 etcd counts all keys of the requested range: for a million keys in pages of 500 this would take minutes. So pages of
 small objects have more keys. And the requested range is about two pages wide, estimated from the distance of the keys
 in the last page.

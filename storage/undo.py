@@ -93,7 +93,9 @@ class Undone:
 
 
 class KeyRange:
-    """The old entries of a range of keys. Use it in the same turn of the event loop: it reads the present state too."""
+    """The old entries of a range of keys. Use the result in the same turn of the event loop, because it reads the
+    present state too.
+    """
 
     def __init__(self, undone: Undone, low: int, high: int, first: int, last: int) -> None:
         self._undone, self._low, self._high, self._first, self._last = undone, low, high, first, last

@@ -116,7 +116,7 @@ class Authenticator:
         self._certificates = (*self._certificates, certificates)
 
     def of_certificate(self, chain: ClientChain, headers: Headers) -> User | None:
-        """The user of a client certificate; None if it names nobody. Raises InvalidCredentials if it is not trusted."""
+        """The user of a client certificate; None if it names none. Raises InvalidCredentials if it is not trusted."""
         refused: InvalidCredentials | None = None
         for each in self._certificates:
             try:

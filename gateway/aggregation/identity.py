@@ -1,7 +1,7 @@
 """The headers that tell an extension API server the user of a request ("Authenticating Proxy").
 
-A user of whom a name, group or value is no header's value is not passed on: without it, the request would be somebody
-else's. kube-apiserver refuses control characters, too; it passes on spaces around a value, which the receiver cuts off.
+A user of whom a name, group or value is no header's value is not passed on: without it, the request would have another
+user. kube-apiserver refuses control characters, too; it passes on spaces around a value, which the receiver cuts off.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Known = Memory[Names, FieldSet]
 
 @compiled
 def known_of(type_: Type) -> Known:
-    """The field sets of a type's plain objects. Nobody may change them."""
+    """The field sets of a type's plain objects. No caller may change them."""
     return Memory(size=1 << 18, largest=4 << 10)
 
 

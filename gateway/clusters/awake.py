@@ -46,7 +46,7 @@ class Tasks(Protocol):
     """The background tasks of one control plane."""
 
     def keep_up(self, name: str, run: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
-        """Begins work that is begun again when it fails."""
+        """Starts a task, and starts it again when it fails."""
         ...
 
     async def end(self, *, leave: bool) -> None:
@@ -64,10 +64,10 @@ class Means:
 
 
 class Awake:
-    """A control plane in memory. `begin` loads it, `end` leaves nothing of it."""
+    """A control plane in memory. `begin` loads it, `end` frees it."""
 
     def __init__(self, settings: Settings, database: Database, common: Common, means: Means, client: Client) -> None:
-        """`database` is its part of `common`. Raises ValueError for a key of tokens that is not valid."""
+        """`database` is the control plane's part of `common`. Raises ValueError for an invalid key of tokens."""
         self._common, self._client = common, client
         self.database = database
         self.gateway, self._handler = means.gateway(settings, database, client)
@@ -107,7 +107,7 @@ class Awake:
         self._settle_later()
 
     def _aggregate(self, _names: Collection[str]) -> None:
-        """Begins to look at extension API servers once an APIService names one."""
+        """Starts the checks of extension API servers once an APIService names one."""
         aggregation = self.gateway.aggregation
         if self._aggregating is None and aggregation.services.remote:
             run = partial(aggregation.run, Duty(None), most_workers=_CHECKED_AT_ONCE, registers=False)
@@ -138,12 +138,12 @@ class Awake:
             services.room.limit(limits.objects, limits.bytes)
 
     def forget(self) -> None:
-        """Frees the remembered forms of objects, such as the parsed one, and the texts of seeds."""
+        """Frees the cached forms of objects, such as the parsed one, and the texts of seeds."""
         if not self.ended and isinstance(cache := self.database.cache, PartCache):
             cache.forget_memos()
 
     def rests_since(self) -> float | None:
-        """Since when nobody has used it, by the monotonic clock; None while it works or somebody waits for it."""
+        """The time of its last use, by the monotonic clock; None while it works or a request waits for it."""
         gateway = self.gateway
         works = self._answering or gateway.services.watches.any or not gateway.definitions.at_rest
         works = works or gateway.interposed.in_use  # its snapshots, users and faults are only in memory
@@ -170,19 +170,19 @@ class Awake:
         return isinstance(cache, PartCache) and cache.needs_nobody
 
     def _seeds_alone(self) -> Seeds | None:
-        """The seeds of the control plane, if nobody has written in it; else None."""
+        """The seeds of the control plane, if it has no writes; else None."""
         cache = self.database.cache
         return cache.seeds if isinstance(cache, PartCache) and cache.is_as_begun else None
 
     def _settle_later(self) -> None:
-        """Settles once its controllers have looked at all objects, for which they remember forms of each."""
+        """Frees memory once its controllers have read all objects, because they cache derived forms of each object."""
         call_later = asyncio.get_running_loop().call_later
         for timer in self._settling:
             timer.cancel()
         self._settling = [call_later(_LOOKED, self.settle), call_later(_SETTLED, self.settle)]
 
     def settle(self) -> None:
-        """Frees the memory of its load. Ends the controllers if they found nothing to do before a first write."""
+        """Frees the memory of the load. Ends the controllers if they had nothing to do before the first write."""
         self.forget()
         seeds = self._seeds_alone()
         if seeds is None or self._resting is not None or not self.gateway.controllers.have_looked:
@@ -212,7 +212,7 @@ class Awake:
                 await asyncio.wait_for(self.gateway.stopping.wait(), 1.0)
 
     async def follow(self) -> None:
-        """Runs its controllers no more: the process has lost the root's lease."""
+        """Stops its controllers, because the process has lost the root's lease."""
         self._fence = None
         leading, self._leading = self._leading, None
         if leading is not None:
@@ -253,7 +253,9 @@ class Awake:
                 task.cancel("the control plane has ended")
 
     def _let_go_later(self) -> None:
-        """Takes it apart when no request is in progress, and not before a moment for tasks that requests began."""
+        """Takes the control plane apart when no request is in progress, after a short time for tasks that requests
+        started.
+        """
         asyncio.get_running_loop().call_later(_MOMENT, self._let_go)
 
     def _let_go(self) -> None:

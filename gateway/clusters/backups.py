@@ -1,9 +1,9 @@
 """A backup of one control plane in a file, and the restore of it. Servers may run meanwhile; other control planes and
 the root are not touched.
 
-The restore makes all that the file has a template of this control plane alone, and its beginning, in one transaction
-that also removes what it had. Each server sees the write of the key `made`, ends the control plane in its memory, and
-loads it anew. Uids stay as in the file. A resourceVersion from before the restore is 410.
+The restore writes the objects of the file as a template of this control plane alone. One transaction makes that
+template its beginning, and removes its former objects. Each server sees the write of the key `made`, ends the control
+plane in its memory, and loads it anew. Uids stay as in the file. A resourceVersion from before the restore is 410.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from storage.seeded.client import SeededClient
 
 
 class NoControlPlane(Exception):
-    """There is no control plane of the name that is ready; the message says why."""
+    """No control plane of the name is ready; the message says why."""
 
 
 class _Place:
@@ -96,7 +96,7 @@ async def take_cluster(client: EtcdClient, prefix: str, name: str, path: Path) -
 
 
 async def restore_cluster(client: EtcdClient, prefix: str, name: str, path: Path, info: BackupInfo) -> int:
-    """Exchanges all that a control plane has for what a verified file has. Returns the revision at which that is done.
+    """Replaces all objects of a control plane by those of a verified file. Returns the revision of the exchange.
 
     Raises NoControlPlane, InvalidBackup, StorageError, OSError.
     """
@@ -113,7 +113,7 @@ async def restore_cluster(client: EtcdClient, prefix: str, name: str, path: Path
 
 
 def _content(path: Path) -> tuple[ClusterTemplate, str]:
-    """What a file has, ready to be written, and the digest of its default roles."""
+    """A file's objects as a template, ready to be written, and the digest of its default roles."""
     objects, roles = list[Pair](), b""
     for record in read(path):
         if isinstance(record, BackupKey):
@@ -129,7 +129,7 @@ def _content(path: Path) -> tuple[ClusterTemplate, str]:
 
 
 def _no_text(pairs: Sequence[Pair]) -> bytes | None:
-    """The first key that is no UTF-8, or whose value is none: a template cannot have it."""
+    """The first key that is not UTF-8, or whose value is not UTF-8: a template cannot have such a key."""
     for key, value in pairs:
         try:
             key.decode(), value.decode()

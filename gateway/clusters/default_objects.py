@@ -51,7 +51,8 @@ async def default_objects(scratch: Awake, leading: Leading) -> tuple[ClusterTemp
     """Makes the objects in a scratch control plane, and removes them. Returns them, and whether all default roles are
     among them. Raises Fenced, StorageError, OSError.
 
-    A key says that they are this process's: a former leader, or the next one, may do the same at the same time.
+    A key reserves the scratch control plane for this process, because a former or next leader may make them at the same
+    time.
     """
     endpoints, database = scratch.gateway.endpoints, scratch.database
     client, root = database.client, database.cache.root
@@ -89,7 +90,9 @@ async def default_objects(scratch: Awake, leading: Leading) -> tuple[ClusterTemp
 
 
 async def _controlled(endpoints: EndpointTable, controllers: Collection[str]) -> None:
-    """Waits for what these controllers add: what each namespace has, the server's CA, the rules of aggregated roles."""
+    """Waits until these controllers have added their objects and rules: those of each namespace, the server's CA, the
+    rules of aggregated roles.
+    """
     for controller, (plural, name) in _OF_NAMESPACES.items():
         if controller not in controllers:
             continue
@@ -130,7 +133,7 @@ async def _until(cache: ResourceCache, holds: Callable[[], bool]) -> None:
 
 
 async def clear_unmade(leading: Leading, root: bytes) -> None:
-    """Removes what an earlier version has begun to write; nothing if the objects are whole. Raises Fenced,
+    """Removes objects that an earlier version left incomplete; does nothing if they are complete. Raises Fenced,
     StorageError.
     """
     await leading.txn([mod_revision_is(root + MADE, 0)], [delete(root, prefix_end(root))])

@@ -12,7 +12,7 @@ from storage.seeded.seeds import BORN
 
 GROUP, VERSION, PLURAL, KIND = "apiserver-gateway.dev", "v1alpha1", "controlplanes", "ControlPlane"
 FINALIZER = f"{GROUP}/keys"
-"""Is on a control plane as long as etcd may have keys of it."""
+"""The finalizer of a control plane, as long as etcd may have keys of it."""
 
 MADE = BORN
 """Below the prefix of a control plane: the key that says that it has all objects that it begins with. Each write of a
@@ -126,7 +126,7 @@ def definition() -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a control plane may have; 0 is no limit."""
+    """The limits of a control plane; 0 means no limit."""
 
     objects: int = 0
     bytes: int = 0

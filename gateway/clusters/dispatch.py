@@ -1,4 +1,4 @@
-"""Passes requests to the control plane that their path or their host names; all others go to the root."""
+"""Passes each request to the control plane that its path or host names, and all other requests to the root."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ async def _row(table: Table, name: str) -> ClusterRow:
 
 
 async def _woken(table: Table, row: ClusterRow, scope: Scope, below: bytes) -> Awake | None:
-    """The control plane of a row, loaded for a request of the path `below`; None for a health check, which leaves it at
-    rest. Raises StatusError 401, 403, 404, 503 and 504, StorageError.
+    """The control plane of a row, loaded for a request of the path `below`. None for a health check, which does not
+    load the control plane. Raises StatusError 401, 403, 404, 503 and 504, StorageError.
     """
     if below in HEALTH:
         return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gateway.requests.parts import Gateway
 
-# What a gateway has for itself. Not here: what is the same object in the root or in another control plane.
+# The parts that only one gateway has. Parts that it shares with the root or with another control plane are not listed.
 _OF_GATEWAY = ("registry", "endpoints", "discovery", "definitions", "aggregation", "controllers", "interposed")
 _OF_SERVICES = (
     *("authenticator", "authorizer", "policy", "database", "stores", "admission", "limiter", "watches", "webhooks"),
@@ -17,7 +17,9 @@ _OF_SERVICES = (
 
 
 def let_go(gateway: Gateway, handler: object) -> None:
-    """Empties the parts of a gateway, and its handler. No request may be in progress, and no task of it may run."""
+    """Empties the parts of a gateway, and its handler. No request may be in progress, and no task of the gateway may
+    run.
+    """
     services, aggregation = gateway.services, gateway.aggregation
     parts = [getattr(gateway, name) for name in _OF_GATEWAY]
     parts += [aggregation.services, aggregation.registration]

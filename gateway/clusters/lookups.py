@@ -1,7 +1,7 @@
 """Resolves the host names that control planes call, apart from those of the server itself.
 
-A lookup waits in a thread for a name server, and nothing ends it sooner. Whoever writes objects in a control plane
-chooses the names, so its lookups must not take the threads of others.
+A lookup waits in a thread for a name server, and cannot be cancelled. A user of a control plane chooses the names, so
+its lookups must not take the threads of others.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Lookups:
 
 
 class _Lookup:
-    """One that waits for a thread, or has `begun` in it; `awaited` by so many calls."""
+    """A lookup that waits for a thread, or has `begun` in one. `awaited` is the number of calls that wait for its
+    result.
+    """
 
     __slots__ = ("awaited", "begun", "task")
 

@@ -1,4 +1,4 @@
-"""Answers requests to a control plane that name no object: health checks, version, OpenAPI, keys of its tokens.
+"""Answers requests to a control plane that do not concern objects: health checks, version, OpenAPI, keys of its tokens.
 
 The root alone serves paths about the process, such as /metrics and profiles. The testing API and the recorder of a
 control plane show this control plane alone.

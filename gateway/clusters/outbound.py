@@ -1,5 +1,5 @@
-"""Which addresses a control plane may call. Whoever writes objects in it chooses URLs of webhooks, addresses of
-services and of nodes: none of them may lead to this host, or to what only its network trusts it with.
+"""Which addresses a control plane may call. A user of the control plane chooses URLs of webhooks, and addresses of
+services and nodes. None of them may lead to this host, or to servers that trust this host by its network address.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ _OF_HOSTS = tuple(
     ip_network(each)
     for each in ("0.0.0.0/8", "192.0.0.0/24", "100.100.100.200/32", "168.63.129.16/32", "fd00:ec2::254/128")
 )
-"""Networks of the host itself, and addresses at which clouds tell hosts their secrets."""
+"""Networks of the host itself, and addresses of clouds' metadata services, which return the host's secrets."""
 _TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: the last 32 bits are an IPv4 address (RFC 6052)
 
 
 class Outward:
-    """Decides for the control planes of a server."""
+    """Decides which addresses the control planes of a server may call."""
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:
         """`allowed` are networks that they may call all the same (--control-planes-reach)."""

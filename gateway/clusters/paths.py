@@ -1,7 +1,7 @@
 """The part of a request that names a control plane: the beginning of its path, or its host (--control-planes-domain).
 
 Both are read from the bytes as sent: nothing is unescaped or normalised before, so only one reader decides whose
-request it is. The name is a choice, and proves nothing: each control plane accepts its own credentials only.
+request it is. The name gives no rights: each control plane accepts its own credentials only.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def below_issuer(below: bytes, uid: str) -> bytes:
 
 
 def within(scope: Mapping[str, Any], below: bytes, name: str) -> dict[str, Any]:
-    """The scope of a request for the path `below` of a control plane, as if that were alone on its connection. The
-    audit log gets the name from it.
+    """The scope of a request for the path `below` of a control plane, as if the connection had no other control plane's
+    requests. The audit log gets the name from it.
     """
     path = unescaped(below) if b"%" in below and valid_escapes(below) else below.decode("utf-8", "replace")
     return {**scope, "path": path, "raw_path": below, CLUSTER: name}

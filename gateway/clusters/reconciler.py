@@ -109,7 +109,7 @@ class Reconciler:
             await self._complete_secret(described)
 
     def ca_changed(self) -> None:
-        """Follows the file of the serving certificate's CA: control planes tell it to their clients."""
+        """Follows the file of the serving certificate's CA, which control planes give to their clients."""
         self._templates.clear()
         self._table.templates.look_anew()
         for name in self._table.names:
@@ -157,7 +157,7 @@ class Reconciler:
             uid = of.uid if of.template else ""
             revision = await self._table.templates.begin(self._leading, root, template, uid, roles)
             self._root.feed.passed(revision)
-            await self._table.common.cache.reach(revision)  # so that this write wakes nobody
+            await self._table.common.cache.reach(revision)  # so that this write wakes no task
         await self._tell(of, READY, "True", "Made", "requests are answered", url)
         logger.info("a control plane is made", extra={"cluster": of.name})
 
@@ -182,7 +182,7 @@ class Reconciler:
         return {each["uid"] for each in owners if each["kind"] == KIND}
 
     async def _copied(self, of: ClusterDefinition) -> tuple[ClusterTemplate, str]:
-        """What the template of a control plane has now, and the digest of its default roles.
+        """The present objects of a control plane's template, and the digest of its default roles.
 
         Raises StatusError, TooMuch, StorageError, also if it is not ready.
         """
@@ -194,7 +194,8 @@ class Reconciler:
             return await self._table.copy_of(found)
 
     async def _objects(self, version: str) -> tuple[ClusterTemplate, str]:
-        """What a control plane of a version begins with, and the digest of its default roles, "" if some are missing.
+        """The objects that a control plane of a version begins with, and the digest of its default roles, "" if some
+        are missing.
 
         Raises Fenced, StorageError, OSError; ValueError for a version that this server does not have.
         """

@@ -1,5 +1,5 @@
-"""The audit records of requests that no control plane answers: without credentials for one that rests, beyond a limit,
-or of a name that does not exist.
+"""The audit records of requests that no control plane answers: requests without credentials for a control plane that
+rests, requests beyond a limit, and requests for a name that does not exist.
 """
 
 from __future__ import annotations

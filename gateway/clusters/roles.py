@@ -1,7 +1,7 @@
 """Gives a control plane the default roles and APIServices of this server, if an earlier version, or minor, has made it.
 
 kube-apiserver does so at each start. A control plane does so when it is loaded, once for each content of the default
-roles and APIServices: its key `made`, or the key that is written here, tells which ones it has.
+roles and APIServices: its key `made`, or the key that is written here, has the digest of those that it has.
 """
 
 from __future__ import annotations

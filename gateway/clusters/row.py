@@ -19,7 +19,7 @@ from storage.seeded.seeds import Seeds
 logger = logging.getLogger(__name__)
 
 Beginning = tuple[Fence | None, Seeds | None]
-"""The fence of a control plane's writes, and the seeds: the objects of a new control plane."""
+"""The fence of a control plane's writes, and its seeds (the objects that it began with)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,5 +1,5 @@
-"""The Secret of the root with what belongs to one control plane: its administrator's token, the key of its tokens, and
-the CA of its clients' certificates.
+"""The Secret in the root with the credentials of one control plane: its administrator's token, the key of its tokens,
+and the CA of its clients' certificates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def name_of(control_plane: str) -> str:
 
 
 def new_secret(settings: Settings, of: ClusterDefinition, url: str) -> JsonObject:
-    """A Secret with new credentials, without kind and apiVersion. It goes with its control plane. Raises OSError,
+    """A Secret with new credentials, without kind and apiVersion. It is deleted with its control plane. Raises OSError,
     also if the file of the CA has no certificate.
     """
     token, certificates = secrets.token_urlsafe(32), present_ca(settings)
@@ -44,7 +44,9 @@ def new_secret(settings: Settings, of: ClusterDefinition, url: str) -> JsonObjec
 
 
 def new_client_authority(of: ClusterDefinition) -> Authority:
-    """A new CA for certificates of a control plane's clients. Its name has the uid, so no other one has it."""
+    """A new CA for certificates of a control plane's clients. The CA's name has the uid of the control plane, so it is
+    unique.
+    """
     return new_authority(name=f"control-plane-{of.uid}")
 
 
@@ -71,7 +73,7 @@ def present_ca(settings: Settings) -> bytes:
 
 def follow_ca(secret: JsonObject, ca: bytes) -> bool:
     """Puts the present CA in the place of the former one, which the Secret names, also in the kubeconfig. Returns
-    whether anything is changed. What somebody else has written into the kubeconfig stays.
+    whether anything is changed. Other changes of the kubeconfig stay.
     """
     data = secret.get("data") or {}
     former, present = str(data.get(_CA, "")), b64encode(ca).decode()

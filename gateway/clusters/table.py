@@ -155,7 +155,7 @@ class Table:
             self._stirred(row.described.uid)
 
     async def ended(self) -> None:
-        """Waits until nothing is left here of the control planes that are gone."""
+        """Waits until this process has freed all deleted control planes."""
         while self._ending:
             await asyncio.wait(list(self._ending))
 
@@ -227,7 +227,7 @@ class Table:
             row.opening = None
 
     async def _new_door(self, row: ClusterRow) -> tuple[Door, Beginning]:
-        """Makes a door from what etcd has now. Raises StatusError, StorageError."""
+        """Makes a door from the present objects in etcd. Raises StatusError, StorageError."""
         loads, restores = self._loads, row.restores
         of, credentials = row.described, self._needed(row)
         beginning = await self._beginning(of)
@@ -271,12 +271,12 @@ class Table:
         return self._part(settings, part, (fence, None))
 
     async def _beginning(self, of: ClusterDefinition) -> Beginning:
-        """The fence of a control plane's writes, and what it begins with. Raises StorageError."""
+        """The fence of a control plane's writes, and the objects that it begins with. Raises StorageError."""
         existence = Existence(self.common.root + of.uid.encode() + b"/" + MADE)
         return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
 
     async def copy_of(self, of: ClusterDefinition) -> tuple[ClusterTemplate, str]:
-        """A template of what a control plane has now, and the digest of its default roles. Raises TooMuch,
+        """A template of a control plane's present objects, and the digest of its default roles. Raises TooMuch,
         StorageError.
         """
         database = self._database(of.uid, await self._beginning(of))
@@ -293,7 +293,9 @@ class Table:
         return Awake(settings, database, self.common, self._means, client)
 
     def _stirred(self, uid: str) -> None:
-        """Wakes a control plane that another process has changed: the controllers of this one have to look at it."""
+        """Wakes a control plane that another process has changed, so that the controllers of this process handle the
+        changes.
+        """
         row = self._rows.get(self._names.get(uid, ""))
         if row is None or row.described.phase != READY or self._fence is None:
             return
@@ -301,8 +303,8 @@ class Table:
             asyncio.ensure_future(self.awake(row)).add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _replaced(self, uid: str) -> None:
-        """Ends what is in memory of a control plane whose objects a restore has exchanged. The next request loads it;
-        where its controllers run, it is loaded at once.
+        """Frees the memory of a control plane whose objects a restore has exchanged. The next request loads it; where
+        its controllers run, it is loaded at once.
         """
         row = self._rows.get(self._names.get(uid, ""))
         if row is None:
@@ -314,7 +316,7 @@ class Table:
         self._end_later(row, stirred=True)
 
     def _close_doors(self) -> None:
-        """Has all doors made anew: nobody may have told of a restore."""
+        """Makes all doors anew, because the event of a restore may have been missed."""
         self._loads += 1
         for row in self:
             row.door = row.begun = None
@@ -327,7 +329,7 @@ class Table:
 
     async def _rest_if_idle(self, row: ClusterRow) -> None:
         if row.awake is not None and row.credentials != self._credentials(row.described):
-            return await self.rest(row)  # so that a token that somebody took out of the Secret is of no use any more
+            return await self.rest(row)  # so that a token that was removed from the Secret is not valid any more
         since = None if row.awake is None else row.awake.rests_since()
         idle = 0.0 if since is None else monotonic() - since
         if row.awake is not None and LOOK <= idle < 2 * LOOK:
@@ -358,12 +360,12 @@ class Table:
                 row.awake.lead(fence)
 
     async def follow(self) -> None:
-        """Runs no controllers of control planes any more."""
+        """Stops the controllers of all control planes."""
         self._fence = None
         await asyncio.gather(*(row.awake.follow() for row in self if row.awake is not None))
 
     async def begin_anew(self, name: str) -> None:
-        """Begins the controllers of a control plane anew, if they run: so they read their files."""
+        """Restarts the controllers of a control plane, if they run, so that they read their files."""
         row = self._rows.get(name)
         if row is not None and row.awake is not None and self._fence is not None:
             awake, fence = row.awake, self._fence

@@ -1,4 +1,4 @@
-"""Makes a template of what a control plane has at one revision, for others that begin with it (spec.template)."""
+"""Makes a template of a control plane's objects at one revision, for control planes that name it as spec.template."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST = 64 << 20  # bytes of keys and values
 Pair = tuple[bytes, bytes]
 
 PASSING = b"apiserver-gateway/", b"events/"
-"""What is only about the part, or expires."""
+"""Objects that only concern the control plane itself, or that expire."""
 _LEFT_OUT = *PASSING, b"leases/"
-"""What begins so, below the prefix of a control plane, is not copied: it tells of what runs there."""
+"""Keys that begin so, below the prefix of a control plane, are not copied, because they describe its processes."""
 _SECRETS = b"secrets/"
 _TOKENS = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
 
@@ -29,7 +29,7 @@ class TooMuch(StorageError):
 
 
 async def objects_of(client: EtcdClient, root: bytes, left_out: tuple[bytes, ...]) -> tuple[list[Pair], int]:
-    """All that a control plane has at one revision, and the revision: keys below the root, and values. `client` has the
+    """The keys below the root and the values of a control plane at one revision, and the revision. `client` has the
     seeds of the control plane. Keys that begin with `left_out` are missing. Raises TooMuch, StorageError.
     """
     size = 0
@@ -55,14 +55,14 @@ async def copy_of(client: EtcdClient, root: bytes) -> ClusterTemplate:
 
 
 def _template(objects: Sequence[Pair]) -> ClusterTemplate:
-    """A template in which new uids stand for those of these objects, with all that takes long done. Credentials are
-    left out.
+    """A template in which new uids replace those of these objects, without credentials. It computes the slow parts at
+    once.
     """
     kept, uids = [], set[bytes]()
     for key, value in objects:
         obj = loads(value)
         if key.startswith(_SECRETS) and obj.get("type") in _TOKENS:
-            continue  # nobody else accepts it
+            continue  # no other control plane accepts it
         kept.append((key, value))
         uids.add(str(obj["metadata"].get("uid", "")).encode())
     template = template_of(kept, uids)

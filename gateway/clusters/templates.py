@@ -1,4 +1,4 @@
-"""What control planes begin with: the objects of a template, packed into few keys beside all control planes.
+"""Templates: the objects that control planes begin with, packed into few keys beside all control planes.
 
 A template is named by a digest of its content, so all processes, of other versions too, read the same objects for a
 control plane. In a template, numbers stand for uids and for times, each after bytes that no object has: the hole. Each
@@ -39,7 +39,7 @@ _FIRST = _CHUNK_NAME % 0  # is there if all chunks are
 _UID = re.compile(rb"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _EVERY_TIME = re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _CREATED = re.compile(rb'(?<="creationTimestamp":")20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ(?=")')
-# What comes before the holes of values that are equal apart from uids and times of such members.
+# The texts before holes, of values that differ only in uids and times of these members.
 _OWN = b'"uid":"', b'"creationTimestamp":"', b'"time":"', b'"lastTransitionTime":"'
 _LAST = 4  # templates that are kept though no control plane in memory began with them
 _NUMBER, _TIME = b"%012d", 0  # what follows the hole; uids have the numbers from 1 on
@@ -75,7 +75,7 @@ class ClusterTemplate:
 
     @cached_property
     def contents(self) -> Contents:
-        """What all control planes share that begin with this template."""
+        """The contents that all control planes of this template share."""
         return Contents(self.keys, partial(_is_equal, self.pieces))  # its own method would make a cycle
 
     def value(self, uid: UUID, time: bytes, place: int) -> bytes:
@@ -102,7 +102,7 @@ def _uuid5(space: UUID, name: bytes) -> bytes:
 
 
 def unpacked(packed: bytes) -> ClusterTemplate:
-    """The template of these bytes, with all that takes long done: it is for a thread."""
+    """Reads a template from its bytes, and computes the slow parts. To be called in a thread."""
     found = loads(zlib.decompress(packed))
     keys, values = zip(*found["pairs"], strict=True) if found["pairs"] else ((), ())
     template = ClusterTemplate(
@@ -174,7 +174,7 @@ class ClusterTemplates:
         self._last.append(template)
 
     def look_anew(self) -> None:
-        """Has controllers look at all control planes again that begin with templates which this process has read."""
+        """Makes controllers check again all control planes of the templates that this process has read."""
         for template in self._known.values():
             template.contents.look_anew()
 
@@ -212,18 +212,18 @@ class ClusterTemplates:
         `roles` is the digest of the default roles that it has, if known. Raises Fenced, StorageError.
         """
         async with self._ending:
-            if uid:  # first: from now on nobody removes the template, a former leader neither
+            if uid:  # first, so that no leader, a former one neither, removes the template from now on
                 await leading.txn([], [put(key, b"") for key in self._uses(template.digest, uid)])
                 await self.keep(leading, template)
             content = dumps({"template": template.digest, "time": now_text(), "roles": roles})
             answer = await leading.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
-            return answer.revision if answer.succeeded else 0  # else the revision may be of somebody else's write
+            return answer.revision if answer.succeeded else 0  # else the revision may be of another write
 
     async def exchange(self, leading: Leading, root: bytes, template: ClusterTemplate, uid: str, roles: str) -> int:
-        """Makes a template the beginning of a control plane, in the place of all that it has, in one transaction.
+        """Makes a template the beginning of a control plane, and removes its present objects, in one transaction.
 
-        It is for this control plane. Returns the revision. The fence of `leading` is the key `made`: raises
-        WholeReplaced if somebody else has written it, WholeDeleted, StorageError.
+        The template is for this control plane alone. Returns the revision. The fence of `leading` is the key `made`:
+        raises WholeReplaced if another process has written it, WholeDeleted, StorageError.
         """
         made, content = root + MADE, dumps({"template": template.digest, "time": now_text(), "roles": roles})
         async with self._ending:
@@ -276,7 +276,7 @@ class ClusterTemplates:
             return answer.revision if removed else 0
 
     def _use(self, digest: str, uid: str) -> bytes:
-        """Says that a control plane uses a template that is not for all."""
+        """The key that notes that a control plane uses a template which is not for all."""
         return self._root + b"uses/%b/%b" % (digest.encode(), uid.encode())
 
     def _listed(self, uid: str) -> bytes:
@@ -288,7 +288,9 @@ class ClusterTemplates:
         return self._use(digest, uid), self._listed(uid) + digest.encode()
 
     async def seeds(self, uid: str, made: KeyValue) -> Seeds | None:
-        """What the control plane with this key `made` begins with; None if that is stored. Raises StorageError."""
+        """The template of the control plane with this key `made`; None if its objects are stored without one. Raises
+        StorageError.
+        """
         if not made.value:
             return None  # an earlier version of the server has made it
         begun = loads(made.value)

@@ -1,4 +1,4 @@
-"""Takes turns between control planes: however many requests of one come at once, others wait for few of them.
+"""Takes turns between control planes: many requests of one control plane delay the others only a little.
 
 Of each control plane, one request begins in a turn of the event loop; the others wait in the order in which they came.
 """

@@ -1,7 +1,6 @@
-"""Users of the root in a control plane: those whom its object names as administrators, under another name.
-
-No group and no name of the system crosses, and no service account. What a visitor may do there is what the control
-plane's own RBAC gives the group root:admins: its ClusterRoleBinding is one of the objects that it begins with.
+"""Visitors: users of the root whom a control plane's object names as administrators. They have another name there.
+System users, groups and service accounts of the root are never visitors. What a visitor may do there is what the
+control plane's own RBAC gives the group root:admins: its ClusterRoleBinding is one of the objects that it begins with.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Visitors:
         return None
 
     def enter(self, own: Authenticator) -> None:
-        """Makes `own`, the authenticator of the control plane, know the visitors too."""
+        """Makes `own`, the authenticator of the control plane, accept the visitors too."""
         own.add(AudienceAgnostic(VisitorTokens(self, self._root), own.audiences))
         own.add_certificates(self)
 
@@ -62,7 +61,7 @@ class VisitorTokens:
         self._visitors, self._root = visitors, root
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The visitor of a token; None if nobody may enter with it."""
+        """The visitor of a token; None if it is no visitor's token."""
         described = self._visitors._of()
         if described is None or not (described.users or described.groups):
             return None

@@ -145,7 +145,7 @@ def _authority(validity: timedelta) -> Data:
 async def _make_etcd(wanted: WantedSecrets, namespace: Namespace) -> None:
     """Makes a CA for etcd, one certificate for all members (for peers and clients), and one for the gateways.
 
-    If the certificates exist without this CA, somebody else made and renews them; they are kept. Raises ValueError if
+    If the certificates exist without this CA, another program made and renews them; they are kept. Raises ValueError if
     the number of members has changed: additional members would not join, but start an empty etcd.
     """
     names = [f"{wanted.etcd}-{which}" for which in ("ca", "member", "client")]

@@ -1,7 +1,7 @@
 """Keeps the stored CustomResourceDefinitions of a process, and has each changed one served.
 
-Every process does this for itself, from the same stream of changes. A version of a CRD is parsed once, here; whoever
-needs CRDs asks here. A process serves a CRD before it writes the condition Established. So a client that sees the
+Every process does this for itself, from the same stream of changes. A version of a CRD is parsed once, here; all other
+code gets CRDs from here. A process serves a CRD before it writes the condition Established. So a client that sees the
 condition here can use the resource here. A client's write of a CRD is answered after the CRD was processed, because
 `kubectl wait --for=condition=Established` fails for a CRD without conditions.
 """

@@ -47,7 +47,7 @@ _NO_STRANGERS = 0o022  # umask bits: group and others may never write the files 
 
 
 class EndReason:
-    """Why the server ends although nobody sent it a signal."""
+    """Why the server ends without a signal."""
 
     def __init__(self) -> None:
         self.reason = ""

@@ -70,7 +70,7 @@ async def token_review(endpoint: Endpoint, request: Request) -> Response:
 
 
 async def subject_access_review(endpoint: Endpoint, request: Request) -> Response:
-    """Answers whether somebody may do something. Raises StatusError 422."""
+    """Answers whether a user may make a request. Raises StatusError 422."""
     return await _access_review(endpoint, request, _subject)
 
 

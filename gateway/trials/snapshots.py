@@ -117,7 +117,7 @@ class Snapshots:
         return len(wanted) + len(gone)
 
     def _parts(self, puts: dict[bytes, bytes], deletes: list[bytes]) -> Iterator[Part]:
-        """Splits the changes into transactions: one if possible, so that nobody sees an intermediate state."""
+        """Splits the changes into transactions: one if possible, so that no client reads an intermediate state."""
         part: Part = ([], [])
         size = count = 0
         for key, value in (*puts.items(), *((key, None) for key in deletes)):

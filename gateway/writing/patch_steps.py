@@ -51,7 +51,7 @@ def read_once(write: Write, parse: Callable[[], Parsed]) -> Callable[[], Parsed]
 
 
 def read_anew(write: Write, parse: Callable[[], Parsed]) -> Callable[[], Parsed]:
-    """As `read_once`, for a patch that merging changes: each call parses it again, so that nobody has to copy it.
+    """As `read_once`, for a patch that merging changes: each call parses it again, so that no step has to copy it.
 
     Another write may come first, so a call may be one of several.
     """

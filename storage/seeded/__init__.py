@@ -1,1 +1,1 @@
-"""Objects that a part of etcd begins with, and that are not stored as long as nobody has changed them."""
+"""Seeds: objects that a part of etcd begins with. They are stored only after their first change."""

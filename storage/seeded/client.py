@@ -170,7 +170,7 @@ class SeededClient(EtcdClient):
 async def _unmarked(
     kv: KV, seeds: Seeds, keys: Sequence[bytes], revision: int = 0, timeout: float | None = None
 ) -> list[bytes]:
-    """Those of these keys of seeds, which are in order, that nobody has changed up to a revision, or (0) now."""
+    """The keys, of these sorted keys of seeds, that have no change up to a revision, or (0) until now."""
     if not keys or 0 < revision < seeds.revision:
         return []
     mark, last = seeds.mark_of(keys[0]), seeds.mark_of(keys[-1])

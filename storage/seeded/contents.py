@@ -1,4 +1,4 @@
-"""What the seeds of several parts have in common: their keys, and what follows from their values alone."""
+"""The keys that the seeds of several parts share, and the results that were derived from their values."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ T = TypeVar("T")
 class Contents:
     """The keys below the root of a part, in order, and the results that were derived from the values there.
 
-    The values of two parts differ in uids and times. A result may be derived once for all parts if it depends on no
-    uid and no time. No part may change what all parts share.
+    The values of two parts differ in uids and times. A result may be derived once for all parts if it depends on no uid
+    and no time. No part may change shared results.
     """
 
     def __init__(self, keys: Sequence[bytes], is_equal: Callable[[int], bool] = lambda place: True) -> None:
@@ -26,7 +26,7 @@ class Contents:
         self._derived: dict[tuple[int, Hashable], object] = {}
 
     def look_anew(self) -> None:
-        """Has controllers look at each part again: something else that they read, such as a file, has changed."""
+        """Makes controllers check each part again, because another input of theirs, such as a file, has changed."""
         self._settled.clear()
         self.looked_anew += 1
 
@@ -40,8 +40,8 @@ class Contents:
 
     def derived(self, place: int, key: Hashable, make: Callable[[], T]) -> T:
         """The result of `make`, which is called once for the seeds at a place, and for each of them if their values
-        differ elsewhere. It must not depend on members of these names, and not on the resourceVersion. `key` says what
-        is made.
+        differ elsewhere. It must not depend on members of these names, and not on the resourceVersion. `key` names the
+        kind of result.
         """
         at = place, key
         if at in self._derived:

@@ -14,8 +14,8 @@ _TAIL, _SIZE = "tail", "size"
 
 
 class SeededEntry(Entry):
-    """A seed as it was at the beginning. It has no text: the seeds make it when it is read, and it is remembered as
-    long as the memos have room for it.
+    """A seed as it was at the beginning. It has no text. The seeds make the text when it is read, and the memos keep it
+    as long as they have room.
     """
 
     __slots__ = ("_place", "_seeds")

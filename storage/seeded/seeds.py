@@ -1,8 +1,8 @@
 """The objects that a part of etcd begins with. Most of them never change, so they are not stored for each part.
 
 A part has them from the revision of one key on, the key `born`. The first change of one of them, an update or a
-deletion, also writes a mark: a key of its own. From then on, etcd has the object or nobody has. So at each revision of
-etcd, the objects of a part are those that are stored, and the seeds without a mark.
+deletion, also writes a mark: a key of its own. From then on, the object exists only if etcd has it. So at each revision
+of etcd, the objects of a part are those that are stored, and the seeds without a mark.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from storage.seeded.contents import Contents
 from storage.unowned_objects import Values, raw_of
 
 BORN = b"apiserver-gateway/made"
-"""Below the root of a part: the key that says with what the part begins. A restore writes it again."""
+"""Below the root of a part: the key with the name of the template that the part begins with. A restore writes it again.
+"""
 
 MARKS = b"apiserver-gateway/changed/"
 """Below the root of a part; the rest of a mark is the key of the seed below the root."""
@@ -81,7 +82,7 @@ class Seeds:
 
 
 def is_replaced(seeds: Seeds | None, root: bytes, stored: Values) -> bool:
-    """Whether a part has another beginning than its seeds, or no seeds; `stored` is what etcd has below its root."""
+    """Whether a part has another beginning than its seeds, or none. `stored` has the keys in etcd below its root."""
     if (born := stored.get(root + BORN)) is None:
         return False
     value, revision = born

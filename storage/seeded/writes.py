@@ -1,4 +1,4 @@
-"""Writes of keys that may be of seeds. A seed that nobody has changed is changed in the transaction that marks it."""
+"""Writes of keys that may be of seeds. The first change of a seed is made in the transaction that marks it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from storage.seeded.seeds import Seeds
 
 
 class Unmarked(Protocol):
-    """Finds those of some keys of seeds, which are in order, that nobody has changed up to a revision, or (0) now."""
+    """Finds the keys, of some sorted keys of seeds, that have no change up to a revision, or (0) until now."""
 
     def __call__(
         self, keys: Sequence[bytes], revision: int = 0, timeout: float | None = None
@@ -24,7 +24,7 @@ class Writes:
     """The compare-and-swap writes of a part."""
 
     def __init__(self, client: EtcdClient, seeds: Seeds, unmarked: Unmarked) -> None:
-        """`client` knows of no seeds. `unmarked` finds those of some keys, in order, that nobody has changed."""
+        """`client` reads etcd without seeds. `unmarked` finds the keys, of sorted keys, whose seeds are unchanged."""
         self._client, self._seeds, self._unmarked = client, seeds, unmarked
 
     async def put(
@@ -59,7 +59,7 @@ class Writes:
             answer = await asked
             if answer.succeeded or not unmarked:
                 return answer
-            if not any(answer.beside[len(beside) :]):  # else somebody has changed a seed meanwhile
+            if not any(answer.beside[len(beside) :]):  # else another process has changed a seed meanwhile
                 found = zip(beside, answer.beside, strict=False)
                 return answer._replace(
                     current=answer.current or self._shown(key, unmarked),
@@ -83,7 +83,7 @@ class Writes:
                 return answer._replace(current=self._seeds.get(key))
 
     async def _seeds_of(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Those of the keys that are of seeds which nobody has changed."""
+        """The keys, of these keys, whose seeds are unchanged."""
         seeds = sorted({key for key in keys if self._seeds.place(key) >= 0})
         return await self._unmarked(seeds) if seeds else []
 

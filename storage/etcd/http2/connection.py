@@ -109,7 +109,7 @@ class Http2Connection(asyncio.Protocol):
         return answer
 
     def forget(self, answer: asyncio.Future[bytes]) -> None:
-        """Cancels the call of an answer that nobody waits for."""
+        """Cancels a call whose answer is not awaited any more."""
         for stream, each in self._streams.items():
             if each.answer is answer:
                 self._reset(stream)

@@ -48,7 +48,8 @@ def encoded(fields: Iterable[tuple[bytes, bytes]]) -> bytes:
 
 @lru_cache(_KNOWN)
 def decoded(block: bytes) -> dict[str, str]:
-    """The fields of a block by name, which nobody may change. Of fields in the static table it has only :status.
+    """The fields of a block by name. Callers must not change the result. Of fields in the static table it has only
+    :status.
 
     Raises FrameError.
     """
