@@ -128,11 +128,10 @@ queues, bursts or lists: expect the order of magnitude.
 |---|---:|---:|---:|---:|---:|---:|---:|---|
 """
 _READ = """
-There are three replicas. Cores are their sum; memory and network are of one. Each node renews a Lease every 10 s,
-reports its status every 5 min, and watches its pods, all EndpointSlices and Services. 30 controllers watch everything.
-Pods, EndpointSlices, ConfigMaps, Deployments and Events change {rates} times a second each.
-Limits: 10 Gbit/s and 16 cores a replica, {etcd:,} writes a second for etcd. EndpointSlices to all nodes are most of
-the load. Next are writes: a core makes {writes:,.0f} a second, and 5,000 nodes renew {leases:,.0f} Leases.
+There are three replicas. Cores are their sum; memory and network are of one. Pods, EndpointSlices, ConfigMaps,
+Deployments and Events change {rates} times a second each. Limits: 10 Gbit/s and 16 cores a replica, {etcd:,}
+writes a second for etcd. EndpointSlices to all nodes are most of the load. Writes are next: a core makes
+{writes:,.0f} a second, and 5,000 nodes renew {leases:,.0f} Leases.
 """
 
 
