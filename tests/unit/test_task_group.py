@@ -59,7 +59,7 @@ def test_the_server_uses_no_other() -> None:
     assert set(with_word("asyncio.TaskGroup")) == {"gateway.task_group"}
 
 
-async def test_a_parent_whose_tasks_fail_while_it_waits_for_them_is_not_cancelled_afterwards() -> None:
+async def test_a_parent_that_waits_for_failing_tasks_is_not_cancelled_afterwards() -> None:
     """Python 3.11 and 3.12 leave its count of cancellations at 1: its loop would take that for its own end."""
     fails = asyncio.Event()
 

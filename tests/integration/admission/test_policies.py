@@ -72,7 +72,7 @@ def refusal(server: ApiServer, method: str, path: str, body: Object | None = Non
     return ""
 
 
-def test_a_policy_is_in_force_once_it_and_its_binding_are_written_and_no_longer_than_they_are(
+def test_a_policy_is_in_force_as_long_as_it_and_its_binding_exist(
     server: ApiServer, place: str
 ) -> None:
     maps = f"/api/v1/namespaces/{place}/configmaps"
@@ -168,7 +168,7 @@ def param_kind(name: str) -> Object:
     return {"metadata": {"name": f"{name}.{PARAM_GROUP}"}, "spec": spec}
 
 
-def test_parameters_of_a_kind_that_comes_goes_and_comes_again_are_those_of_the_next_write(
+def test_parameters_of_a_kind_that_is_recreated_are_those_of_the_next_write(
     servers: tuple[ApiServer, ApiServer],
 ) -> None:
     """A policy may exist before its param kind. Another replica knows both within a second."""

@@ -46,7 +46,7 @@ def guard(client: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def test_a_webhook_of_a_file_looks_at_configurations_too_and_is_called_as_the_kubeconfig_says(tmp_path: Path) -> None:
+def test_a_webhook_of_a_file_reviews_configurations_by_its_kubeconfig(tmp_path: Path) -> None:
     with serve(lambda request: "it stays") as hook:
         flag = written(tmp_path, guard(hook.client_config))
         with api_server(flag) as api:

@@ -40,7 +40,7 @@ def test_what_a_webhook_makes_of_an_object_is_stored_and_seen_by_those_after(ser
     assert sorted(map(len, first + second)) == [1, 2], "one after the other, by the names of their configurations"
 
 
-def test_a_configuration_is_in_force_once_it_is_written_and_no_longer_once_it_is_gone(
+def test_a_webhook_configuration_is_in_force_as_long_as_it_exists(
     servers: tuple[ApiServer, ApiServer], place: str
 ) -> None:
     one, other = servers

@@ -108,7 +108,7 @@ def served(api: ApiServer, path: str) -> bool:
     return True
 
 
-def test_custom_objects_get_the_storage_version_and_their_definition_forgets_the_other(etcd: EmbeddedEtcd) -> None:
+def test_custom_objects_get_the_storage_version_and_the_crd_loses_the_other(etcd: EmbeddedEtcd) -> None:
     things, key = "/apis/example.com/v1/namespaces/default/things", "/registry/example.com/things/default/a"
     named = f"{DEFINITIONS}/things.example.com"
     with api_server(ALONE, etcd_servers=etcd.endpoint) as api:

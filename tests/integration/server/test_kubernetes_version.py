@@ -102,7 +102,7 @@ def test_a_minor_that_is_not_emulated_ends_the_start() -> None:
         pass
 
 
-def test_what_a_later_minor_stored_has_no_effect_under_an_earlier_one_and_is_there_again_afterwards() -> None:
+def test_objects_of_a_later_minor_stay_without_effect_under_an_earlier_one() -> None:
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "MutatingAdmissionPolicy",

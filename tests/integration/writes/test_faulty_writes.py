@@ -52,7 +52,7 @@ def job(**metadata: Any) -> dict[str, Any]:
         ({"name": "", "generateName": "j"}, False),
     ],
 )
-def test_a_job_gets_generated_labels_if_its_labels_are_those_of_the_template_by_default(
+def test_a_job_whose_labels_come_from_its_template_gets_generated_labels(
     server: ApiServer, given: dict[str, Any], gets: bool
 ) -> None:
     made = ask(server, "POST", f"{JOBS}?dryRun=All", job(**given)).json

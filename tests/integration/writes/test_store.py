@@ -69,7 +69,7 @@ def making(*decisions: Decision | Exception) -> tuple[Callable[..., Awaitable[De
     return make, seen
 
 
-async def test_what_decides_about_the_next_request_is_in_the_cache_when_its_write_is_answered(
+async def test_a_rule_for_requests_is_in_the_cache_when_its_write_is_answered(
     etcd_client: EtcdClient, prefix: bytes
 ) -> None:
     node = Node(etcd_client, prefix)

@@ -177,7 +177,7 @@ def test_atomic_parts_are_found_wherever_they_are() -> None:
     assert not list(atoms({"metadata": {"finalizers": ["a/b"], "labels": {"a": "b"}}}, type_))
 
 
-def test_patches_are_applied_in_their_order_and_a_failed_test_leaves_the_object_alone() -> None:
+def test_patches_apply_in_order_and_a_failed_test_changes_nothing() -> None:
     patches = (
         "[JSONPatch{op: 'add', path: '/data/b', value: '2'}, JSONPatch{op: 'test', path: '/data/a', value: 'X'}, "
         "JSONPatch{op: 'move', from: '/data/b', path: '/data/c'}]"

@@ -51,7 +51,7 @@ def holds(schema: Any, text: str, value: Any, edition: Edition) -> bool | str:
     return outcome.error or bool(outcome.value)
 
 
-def test_a_release_has_its_edition_and_new_expressions_no_function_that_an_earlier_replica_lacks() -> None:
+def test_new_expressions_use_only_functions_that_earlier_replicas_have() -> None:
     assert [edition_of(Gates(minor).enabled) for minor in MINORS] == [FIRST, SECOND]
     assert "includes" in edition_of_new(Gates("1.37").enabled).absent
     assert edition_of_new(Gates("1.37", compatible="1.37").enabled) is SECOND
@@ -142,7 +142,7 @@ def test_a_list_or_a_value_includes_an_item(text: str, found: bool) -> None:
         evaluated(text, FIRST, x="a")
 
 
-def test_a_new_expression_may_use_includes_once_no_earlier_replica_is_expected_and_a_stored_one_before() -> None:
+def test_a_stored_expression_may_use_includes_before_a_new_one() -> None:
     text = "[1].includes(1)"
     policy: Any = {"metadata": {"name": "p"}, "spec": {"validations": [{"expression": text}]}}
     found = {}
@@ -193,7 +193,7 @@ def test_new_rules_of_a_definition_have_no_functions_of_lists_in_1_34() -> None:
     assert "sort" not in edition_of_new(Gates("1.35").enabled).absent
 
 
-def test_expressions_of_configuration_files_are_of_the_edition_and_have_all_its_functions() -> None:
+def test_expressions_of_configuration_files_have_all_functions_of_the_edition() -> None:
     old, new = (Gates(minor).enabled for minor in MINORS)
     compiled_condition("duration(5) == duration('5s')", old)
     program("duration(5) == duration('5s')", "claims", old, true=True)

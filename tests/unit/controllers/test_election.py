@@ -26,7 +26,7 @@ class _Actor:
         return _Leases()
 
 
-async def test_a_term_ends_though_an_error_of_a_controller_takes_the_place_of_its_cancellation() -> None:
+async def test_a_term_ends_though_a_controller_answers_its_cancellation_by_an_error() -> None:
     """A TaskGroup of Python 3.11 raises the error. The controllers were begun anew, and the process never led again."""
     stopping, begun = asyncio.Event(), asyncio.Event()
     election = Election(cast(Actor, _Actor()), stopping)

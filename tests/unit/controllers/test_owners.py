@@ -90,7 +90,7 @@ async def test_nothing_is_known_of_kinds_that_are_not_served() -> None:
         await World().owners.presence(OWNER._replace(kind="Gadget"), "n")
 
 
-async def test_of_a_kind_that_is_not_served_any_more_what_was_seen_to_go_is_absent_if_etcd_agrees() -> None:
+async def test_a_deleted_owner_of_an_unserved_kind_is_absent_if_etcd_agrees() -> None:
     gadget = OWNER._replace(kind="Gadget", api_version="example.com/v1")
     for stored, expected in (({}, True), ({"o": {"uid": "u-1"}}, False)):
         world = World(**stored)

@@ -99,7 +99,7 @@ def test_a_protected_group_tells_whether_it_is_approved() -> None:
         assert (found["status"], found["reason"]) == (status, reason)
 
 
-def test_names_of_a_definition_that_is_being_deleted_are_followed_once_it_is_established() -> None:
+def test_names_of_a_terminating_definition_are_followed_once_established() -> None:
     going = with_status(definition(), [], "2024-01-01T00:00:00Z")
     going["metadata"]["deletionTimestamp"] = "2024-01-02T00:00:00Z"
     going["spec"]["names"] = {**NAMES, "shortNames": ["w"], "categories": ["all"]}

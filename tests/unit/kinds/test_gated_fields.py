@@ -158,7 +158,7 @@ def test_fields_that_1_37_adds_go_from_other_kinds(
     assert kept == {member: {name: value for name, value in obj[member].items() if name != field}}
 
 
-def test_a_node_says_whether_its_kubelet_runs_in_a_user_namespace_where_the_gate_is_on() -> None:
+def test_a_node_has_the_user_namespace_of_its_kubelet_where_the_gate_is_on() -> None:
     nodes = GroupResource("", "nodes")
     assert drop_of(nodes, Gates("1.37").enabled, "status") is None
     drop = drop_of(nodes, Gates("1.36", binary="1.37").enabled, "status")

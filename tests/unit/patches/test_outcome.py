@@ -20,7 +20,7 @@ _SCHEMA_FIELD = "json: cannot unmarshal number into Go struct field JSONSchemaPr
 DOCUMENT = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"uid": "u", "name": "c"}, "data": {"a": "<"}}
 
 
-def test_patched_document_has_patched_objects_sorted_and_others_in_the_order_of_the_type() -> None:
+def test_patched_objects_are_sorted_and_others_have_the_order_of_the_type() -> None:
     error = outcome.undecodable(merge_patch.shown(DOCUMENT, {"data": [1, 2]}, CONFIG_MAP), "why", None)
     metadata = '{"name":"c","uid":"u"}'
     shown = '{"apiVersion":"v1","data":[1,2],"kind":"ConfigMap","metadata":' + metadata + "}"
@@ -64,7 +64,7 @@ def test_numbers_are_quoted_as_they_are_written(module: Any, number: str) -> Non
     assert error.message.endswith(told.format(number))
 
 
-def test_members_that_a_json_patch_brings_twice_are_quoted_twice_where_nothing_looked_into_them() -> None:
+def test_repeated_members_of_a_json_patch_are_quoted_twice_if_not_parsed() -> None:
     value = b'{"a":"1","a":"2","b":[{"c":1,"c":1.50}]}'
     body = b'[{"op":"add","path":"/x","value":%s},{"op":"copy","from":"/x","path":"/y"}' % value
     more = b',{"op":"add","path":"/z","value":{"a":1,"a":2}},{"op":"remove","path":"/z/a"}]'

@@ -84,7 +84,7 @@ def test_a_quota_whose_limits_are_below_its_requests_is_warned_of_from_1_35_on(m
     assert bool(strategy.warnings_on_create and strategy.warnings_on_create(quota, CONTEXT)) is warned
 
 
-def test_a_new_expression_may_use_functions_of_lists_from_1_35_on_and_a_stored_one_before() -> None:
+def test_new_expressions_may_use_functions_of_lists_from_1_35_on() -> None:
     text = "lists.range(2).distinct().size() == 2"
     policy: Any = {"metadata": {"name": "p"}, "spec": {"validations": [{"expression": text}]}}
     found = {}
@@ -184,7 +184,7 @@ def test_an_autoscaler_without_a_maximum_is_refused_in_the_words_of_the_minor(mi
     assert [each.body for each in found] == messages
 
 
-def test_a_binding_gives_a_pod_labels_and_takes_its_nomination_where_the_gates_are_on() -> None:
+def test_a_binding_sets_labels_and_clears_the_nomination_where_gates_are_on() -> None:
     binding = {"metadata": {"labels": {"zone": "a"}, "annotations": {"by": "x"}}, "target": {"name": "n"}}
     found = {}
     for minor in ("1.34", "1.35"):

@@ -72,7 +72,7 @@ def test_a_review_that_does_not_ask_one_thing_is_refused_at_its_spec_from_1_37_o
 
 
 @pytest.mark.parametrize("kind", ["validating", "mutating"])
-def test_a_webhook_s_rule_that_names_reviews_is_warned_of_where_webhooks_do_not_see_them(kind: str) -> None:
+def test_a_webhook_rule_for_reviews_gets_a_warning_if_webhooks_do_not_get_them(kind: str) -> None:
     groups = ["authorization.k8s.io", "authentication.k8s.io", "authorization.k8s.io"]
     rules = [
         {"apiGroups": groups, "resources": ["subjectaccessreviews", "tokenreviews", "pods"]},

@@ -35,7 +35,7 @@ def test_a_minor_has_as_many_gates_as_its_kube_apiserver() -> None:
     assert counted == {"1.36": 240, "1.37": 252}
 
 
-def test_what_has_no_gate_in_a_minor_is_there_if_it_was_locked_before_and_not_if_it_comes_later() -> None:
+def test_a_gate_that_a_minor_lacks_is_on_if_locked_before_and_off_if_later() -> None:
     assert "VolumeLimitScaling" not in known("1.34") and not Gates("1.34").enabled("VolumeLimitScaling")
     assert "APIServerTracing" not in known("1.37") and Gates("1.37").enabled("APIServerTracing")
     with pytest.raises(KeyError):

@@ -69,7 +69,7 @@ def test_a_minor_that_is_not_emulated_is_refused(minor: str, words: str) -> None
         ),
     ],
 )
-def test_a_compatible_minor_is_at_most_three_before_the_servers_and_not_after_the_emulated(
+def test_a_compatible_minor_is_within_three_minors_and_not_after_the_emulated(
     minors: tuple[str, str, str], words: str
 ) -> None:
     with pytest.raises(ValueError) as refused:

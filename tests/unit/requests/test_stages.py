@@ -106,7 +106,7 @@ def test_stages_are_made_in_the_list_and_each_is_a_named_function() -> None:
             assert last(run) not in ("partial", "Stage"), f"{name}: {stage} wraps another function"
 
 
-def test_long_queries_wait_for_their_turn_after_the_queues_and_before_they_are_parsed() -> None:
+def test_long_queries_wait_for_a_turn_after_queues_and_before_parsing() -> None:
     """Requests that leave the queues together parse their selectors in authorization, or in the verb."""
     names = [ast.literal_eval(name) for name, _ in stages(trees()[LIST]) if name.startswith("'")]
     at = names.index("long-query")

@@ -73,7 +73,7 @@ def test_duplicates_are_told_before_unknown_fields_and_the_last_one_counts() -> 
     ]  # fmt: skip
 
 
-def test_unknown_fields_are_preserved_where_that_is_said_but_not_below_what_is_specified() -> None:
+def test_unknown_fields_are_preserved_but_not_below_specified_fields() -> None:
     type_ = struct({"known": struct({"a": STRING})}, preserves=True)
     value = {"known": {"a": "", "no": 1}, "other": {"b": [{"c": None}]}}
     assert read(type_, value) == (
@@ -114,7 +114,7 @@ def test_an_embedded_resource_has_metadata_like_any_object() -> None:
     assert problems == [f'unknown field "template.{path}"' for path in ("no", "spec.no", "metadata.no")]
 
 
-def test_duplicates_are_told_first_then_what_is_unknown_in_metadata_in_the_schema_and_in_inner_metadata() -> None:
+def test_duplicate_fields_are_reported_before_unknown_fields() -> None:
     """As a kube-apiserver told it of this object: it looks for duplicates before it knows what is unknown."""
     inner = '{"metadata":{"zz":{"a":1,"a":2},"labels":{"l":"","l":""}},"y":1}'
     text = f'{{"z":[{{"b":1,"b":2}}],"z":{{"c":1,"c":2}},"e":{inner},"metadata":{{"no":{{"d":1,"d":2}}}},"b":1}}'

@@ -123,7 +123,7 @@ def test_a_write_that_raft_has_dropped_is_repeated() -> None:
     "error",
     [failure(Code.INTERNAL, "Internal error from Core"), failure(Code.UNKNOWN, "Stream removed (Socket closed)")],
 )
-def test_a_connection_lost_within_a_call_is_transient_and_says_nothing_about_execution(error: AioRpcError) -> None:
+def test_a_connection_lost_within_a_call_leaves_its_execution_unknown(error: AioRpcError) -> None:
     """clientv3 goes on after Internal as after Unavailable."""
     assert is_transient(error) and not is_certainly_not_executed(error)
 

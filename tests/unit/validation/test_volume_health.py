@@ -8,7 +8,7 @@ from __future__ import annotations
 from gateway.validation.volume_health import validate_pod_volume_health
 
 
-def test_reports_of_health_are_of_the_pods_volumes_and_have_reasons_as_conditions_have() -> None:
+def test_volume_health_names_volumes_of_the_pod_and_a_valid_reason() -> None:
     spec = {"volumes": [{"name": "v"}]}
     reports = [{"name": "v", "healthConditions": [{"reason": "a b"}, {"reason": "Ab"}]}, {"name": "w"}]
     first, second = map(str, validate_pod_volume_health(reports, spec))
