@@ -18,7 +18,7 @@ _IGNORED = b" \t\r\n"  # between the characters of base64
 _rest_of_line = re.compile(rb"[ \t]*+(?:\r?\n|\Z)").match
 
 
-class Block(NamedTuple):
+class PemBlock(NamedTuple):
     """A block: its type ("CERTIFICATE"), whether it has headers, its content decoded, and all of its text."""
 
     kind: str
@@ -27,7 +27,7 @@ class Block(NamedTuple):
     whole: bytes
 
 
-def blocks(data: bytes) -> Iterator[Block]:
+def blocks(data: bytes) -> Iterator[PemBlock]:
     """Yields the PEM blocks of `data`, first to last. Text between blocks, and blocks that are not whole, are skipped.
 
     No byte is searched twice.
@@ -54,7 +54,7 @@ def blocks(data: bytes) -> Iterator[Block]:
         except binascii.Error:
             continue
         named = kind[: -len(_DASHES)].decode("utf-8", "replace")
-        yield Block(named, start > body, content, data[begin:after])
+        yield PemBlock(named, start > body, content, data[begin:after])
         at = _line(data, last - 1)[1]
 
 

@@ -3,7 +3,7 @@
 The caches of the other resources are set aside (`WatchCache.unfilled`), then filled one after the other, those with few
 objects first. Each is loaded at the revision that the watch cache has reached. Changes that come during the load are
 kept for it, as for a resource that is registered while the feed runs. Nothing may read a cache before it is filled:
-`Direct` reads from etcd instead.
+`DirectReads` reads from etcd instead.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RETRY = 0.1  # seconds
 COUNTED_AT_ONCE = 8  # resources
 
 
-class Direct(Reads):
+class DirectReads(Reads):
     """Reads of a resource whose cache is unfilled: etcd answers all of them."""
 
     def __init__(self, reads: Reads) -> None:

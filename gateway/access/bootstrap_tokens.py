@@ -10,7 +10,7 @@ from hmac import compare_digest
 
 from gateway import clock
 from gateway.access.authentication import Authenticated
-from gateway.access.service_account_tokens import ObjectReader
+from gateway.access.object_reader import ObjectReader
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import core

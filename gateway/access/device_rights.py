@@ -10,14 +10,14 @@ Allocation"). As kube-apiserver's `registry/resource`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 from gateway.access.authorization import Authorizer, forbidden
+from gateway.access.object_reader import ObjectReader
 from gateway.access.service_accounts import account_of
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Attributes
-from gateway.kinds.identity import GroupVersionResource, core
+from gateway.kinds.identity import core
 from gateway.kinds.write_context import WriteContext
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, internal
@@ -28,12 +28,6 @@ from gateway.validation.resource_claim import kept_devices
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 _NODE_NAME = "authentication.kubernetes.io/node-name"
 _KEYS = ("driver", "pool", "device", "shareID")
-
-
-class ObjectReader(Protocol):
-    """Reads objects by resource, namespace and name (`gateway.kinds.objects`)."""
-
-    async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
 
 
 class DeviceRights:

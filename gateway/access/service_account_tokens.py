@@ -14,7 +14,6 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
-from typing import Protocol
 
 from gateway import clock
 from gateway.access import token_counts
@@ -22,11 +21,12 @@ from gateway.access.authentication import Authenticated, InvalidCredentials, dec
 from gateway.access.keys import SigningKey, VerificationKey
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.members import object_in, text_in
+from gateway.access.object_reader import ObjectReader
 from gateway.access.service_accounts import account_groups, account_name, account_of
-from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, verified_claims
+from gateway.access.web_tokens import UnverifiedToken, header_of, untrusted_claims, verified_claims
 from gateway.http.user import User, extra_of
 from gateway.jsontypes import JsonObject
-from gateway.kinds.identity import GroupVersionResource, core
+from gateway.kinds.identity import core
 from gateway.memo import Recent, memory_of
 from gateway.validation.field import go_quote
 
@@ -39,12 +39,6 @@ _BOUND = (("secret", "secrets", "Secret"), ("pod", "pods", "pod"))
 _LEGACY = "kubernetes.io/serviceaccount/"
 _MOST_REMEMBERED, _REMEMBERED = 4096, 8 << 20  # tokens, and bytes of their claims
 _LONGEST_REMEMBERED = 8192  # characters of a token
-
-
-class ObjectReader(Protocol):
-    """Reads objects by resource, namespace and name (`gateway.kinds.objects`)."""
-
-    async def get(self, gvr: GroupVersionResource, namespace: str, name: str) -> JsonObject | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +128,7 @@ class ServiceAccountTokens:
         for key in keys:
             try:
                 return verified_claims(token, key.key, key.algorithm)
-            except Unverified:
+            except UnverifiedToken:
                 continue
         raise InvalidCredentials("go-jose/go-jose: error in cryptographic primitive")
 

@@ -17,7 +17,8 @@ from gateway.access.client_certificates import certificate_authenticators
 from gateway.access.file_reload import Followed, Following
 from gateway.access.keys import signing_key, verification_keys
 from gateway.access.legacy_uses import LegacyUses
-from gateway.access.service_account_tokens import ObjectReader, ServiceAccountTokens, Signer
+from gateway.access.object_reader import ObjectReader
+from gateway.access.service_account_tokens import ServiceAccountTokens, Signer
 from gateway.access.token_file import StaticTokens, read_token_file
 from gateway.http.user import MASTERS_GROUP, User
 from gateway.settings.config import Settings

@@ -12,7 +12,7 @@ from gateway.jsontypes import JsonObject
 from gateway.schema.outside import read_object
 
 
-class Unverified(ValueError):
+class UnverifiedToken(ValueError):
     """The text is no token, or the key has not signed it."""
 
 
@@ -31,14 +31,14 @@ def verified_claims(token: str, key: Any, algorithm: str) -> JsonObject:
     import jwt
 
     if header_of(token) is None:  # PyJWT parses the header too, but without limits
-        raise Unverified("it is no token")
+        raise UnverifiedToken("it is no token")
     try:
         payload: bytes = jwt.PyJWS().decode(token, key, algorithms=[algorithm])
     except (jwt.PyJWTError, ValueError, TypeError):
-        raise Unverified("its signature is not that of the key") from None
+        raise UnverifiedToken("its signature is not that of the key") from None
     claims = read_object(payload)
     if claims is None:
-        raise Unverified("its claims are no object")
+        raise UnverifiedToken("its claims are no object")
     return claims
 
 

@@ -29,7 +29,7 @@ _SECONDS = histogram(
 )
 
 
-class Asker(NamedTuple):
+class ConditionOwner(NamedTuple):
     """The owner of match conditions: the name of a webhook or policy, its kind, and its half of admission."""
 
     name: str
@@ -37,13 +37,13 @@ class Asker(NamedTuple):
     half: str  # "admit", "validate"
 
 
-def observe(asker: Asker, operation: str, errors: int, seconds: float) -> None:
+def observe(asker: ConditionOwner, operation: str, errors: int, seconds: float) -> None:
     """Counts an evaluation whose conditions were not all true; `errors` of them could not be evaluated."""
     if errors:
         _ERRORS.labels(*asker, operation).inc(errors)
     _SECONDS.labels(*asker, operation).observe(seconds)
 
 
-def exclude(asker: Asker, operation: str) -> None:
+def exclude(asker: ConditionOwner, operation: str) -> None:
     """Counts a request for which a webhook is not called because of its match conditions."""
     _EXCLUSIONS.labels(*asker, operation).inc()

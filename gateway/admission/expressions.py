@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gateway.admission.condition_metrics import Asker, observe
+from gateway.admission.condition_metrics import ConditionOwner, observe
 from gateway.admission.decisions import Decisions, Undecided
 from gateway.admission.record import Admission, Versioned
 from gateway.admission.refusal import joined
@@ -284,7 +284,7 @@ class MatchConditions:
             variables or {},
         )
 
-    async def match(self, activation: Activation, *, fail: bool, asker: Asker | None = None) -> Match:
+    async def match(self, activation: Activation, *, fail: bool, asker: ConditionOwner | None = None) -> Match:
         """Whether all conditions are true. One that cannot be evaluated is an error with `fail`, else it is no match.
 
         A false condition decides, even if others have errors. `asker` is the owner of the conditions, for metrics.

@@ -15,7 +15,7 @@ from gateway.jsontypes import JsonObject
 _OPTIONS: JsonObject = {"propagationPolicy": "Background"}
 
 
-class Contents:
+class NamespaceContents:
     """Deletes the objects of all resources in the servers' discovery."""
 
     def __init__(self, services: ApiServices, discovered: ExtensionDiscovery, objects: ObjectClient) -> None:

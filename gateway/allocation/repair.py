@@ -25,7 +25,7 @@ ROUNDS = 3
 
 
 @dataclass(slots=True)
-class Suspects:
+class UnusedAllocations:
     """Addresses or ports that no service seems to use, each with the number of rounds in a row without a user."""
 
     rounds: dict[str, int] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Suspects:
 
 async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, interval: float = INTERVAL) -> None:
     """Repairs now, and then every `interval` seconds until `stopping` is set. Safe on several replicas at once."""
-    addresses, ports = Suspects(), Suspects()
+    addresses, ports = UnusedAllocations(), UnusedAllocations()
     while not stopping.is_set():
         try:
             await repair(allocation, addresses, ports)
@@ -53,7 +53,7 @@ async def repair_until(allocation: ServiceAllocation, stopping: asyncio.Event, i
             continue
 
 
-async def repair(allocation: ServiceAllocation, addresses: Suspects, ports: Suspects) -> None:
+async def repair(allocation: ServiceAllocation, addresses: UnusedAllocations, ports: UnusedAllocations) -> None:
     """One round of repair. Raises StatusError, StorageError."""
     taken_ports = await allocation.ports.taken()
     recorded = await _stored(allocation, "ipaddresses")
@@ -76,7 +76,7 @@ async def _stored(allocation: ServiceAllocation, resource: str) -> list[StoredOb
 
 
 async def _repair_addresses(
-    allocation: ServiceAllocation, services: list[JsonObject], recorded: list[StoredObject], suspects: Suspects
+    allocation: ServiceAllocation, services: list[JsonObject], recorded: list[StoredObject], suspects: UnusedAllocations
 ) -> None:
     used: dict[str, AddressOwner] = {}
     for service in services:

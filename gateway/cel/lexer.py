@@ -31,7 +31,7 @@ _ESCAPE = re.compile(
 )
 
 
-class NotTokens(Exception):
+class LexerError(Exception):
     """No token starts at the offset that is the exception's argument."""
 
 
@@ -45,7 +45,7 @@ def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
     for found in _TOKEN.finditer(text):
         start, stop = found.span()
         if start != at:
-            raise NotTokens(at)
+            raise LexerError(at)
         at = stop
         kind = found.lastgroup
         if kind == "SKIP":
@@ -56,12 +56,12 @@ def tokens(text: str) -> tuple[list[str], list[str], list[int]]:
         elif kind == "OP":
             kind = token
         elif "\\" in token and not _well_escaped(kind or "", token):
-            raise NotTokens(start)
+            raise LexerError(start)
         kinds.append(kind or "")
         texts.append(token)
         places.append(start)
     if at != end:
-        raise NotTokens(at)
+        raise LexerError(at)
     kinds.append("EOF")
     texts.append("<EOF>")
     places.append(end)

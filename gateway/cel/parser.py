@@ -21,7 +21,7 @@ from gateway.cel.ast import (
     Select,
     StructLiteral,
 )
-from gateway.cel.lexer import NotTokens, tokens
+from gateway.cel.lexer import LexerError, tokens
 from gateway.cel.literals import unquote, unquote_bytes
 from gateway.cel.macros import MacroError, expand
 from gateway.cel.names import RESERVED
@@ -57,7 +57,7 @@ def parse(text: str, libraries: Collection[str] = ()) -> Node:
     try:
         parser = _Parser(text, libraries)
         tree = parser.whole()
-    except (_Unexpected, NotTokens) as found:
+    except (_Unexpected, LexerError) as found:
         from gateway.cel.syntax_errors import syntax_problems  # slow to import, and rarely needed
 
         raise CompilationError(text, syntax_problems(text, found.args[0], _literal_problems)) from None

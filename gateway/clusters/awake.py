@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from gateway.access.authentication import Authenticator
 from gateway.aggregation.duty import Duty
-from gateway.clusters.definition import Limits
+from gateway.clusters.definition import ClusterLimits
 from gateway.clusters.letting_go import let_go
-from gateway.clusters.turns import Turns
+from gateway.clusters.turns import RequestTurns
 from gateway.flowcontrol.limiter import InFlight
 from gateway.http.send import Send
 from gateway.outbound.client import Client
@@ -55,7 +55,7 @@ class Tasks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class PartMakers:
     """How a process makes the parts of a control plane."""
 
     gateway: Callable[[Settings, Database, Client], tuple[Gateway, Answering]]
@@ -66,7 +66,9 @@ class Means:
 class Awake:
     """A control plane in memory. `begin` loads it, `end` frees it."""
 
-    def __init__(self, settings: Settings, database: Database, common: Common, means: Means, client: Client) -> None:
+    def __init__(
+        self, settings: Settings, database: Database, common: Common, means: PartMakers, client: Client
+    ) -> None:
         """`database` is the control plane's part of `common`. Raises ValueError for an invalid key of tokens."""
         self._common, self._client = common, client
         self.database = database
@@ -86,7 +88,7 @@ class Awake:
         self._answering: set[asyncio.Task[None]] = set()
         self._settling: list[asyncio.TimerHandle] = []
         self.ended = False
-        self._used, self._turns = monotonic(), Turns()
+        self._used, self._turns = monotonic(), RequestTurns()
         if isinstance(cache := database.cache, PartCache):
             cache.minor, self.gateway.services.room = minor, Room(cache.usage)
             cache.on_first_write = self._begin_controllers
@@ -128,7 +130,7 @@ class Awake:
             self._answering.discard(task)
             self._used = monotonic()
 
-    def limit(self, limits: Limits) -> None:
+    def limit(self, limits: ClusterLimits) -> None:
         """Sets the limits of the control plane: its objects, bytes, requests and watches."""
         services = self.gateway.services
         self._turns.most, services.watches.altogether = limits.requests, limits.watches

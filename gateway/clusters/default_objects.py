@@ -26,7 +26,7 @@ from storage.etcd.results import DeleteResult
 from storage.keys import prefix_end
 from storage.leading import Leading
 
-_PATIENCE = 10.0  # seconds that the controllers have for their objects
+_CONTROLLERS_TIMEOUT = 10.0  # seconds that the controllers have for their objects
 _OF_NAMESPACES = {
     "serviceaccount-controller": ("serviceaccounts", "default"),
     "root-ca-certificate-publisher-controller": ("configmaps", "kube-root-ca.crt"),
@@ -71,7 +71,7 @@ async def default_objects(scratch: Awake, leading: Leading) -> tuple[ClusterTemp
         has_roles = has_roles and not objects.refused
         scratch.lead(leading.fence)
         with suppress(TimeoutError):  # then each control plane's own controllers make what is missing
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_CONTROLLERS_TIMEOUT):
                 await _controlled(endpoints, wanted(scratch.gateway.settings.controllers))
         await database.store.reads.fresh()
         template = template_of(

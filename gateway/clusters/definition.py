@@ -125,7 +125,7 @@ def definition() -> JsonObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClusterLimits:
     """The limits of a control plane; 0 means no limit."""
 
     objects: int = 0
@@ -146,7 +146,7 @@ class ClusterDefinition:
     phase: str
     is_ending: bool
     is_finalized: bool  # whether it has the finalizer
-    limits: Limits = Limits()
+    limits: ClusterLimits = ClusterLimits()
     version: str = ""  # the minor of Kubernetes that it serves; "" is that of the server
 
 
@@ -164,6 +164,6 @@ def described(entry: Entry, _before: ClusterDefinition | None) -> ClusterDefinit
         (obj.get("status") or {}).get("phase") or MAKING,
         bool(meta.get("deletionTimestamp")),
         FINALIZER in (meta.get("finalizers") or ()),
-        Limits(**{name: int(limits.get(name) or 0) for name in _LIMITED}),
+        ClusterLimits(**{name: int(limits.get(name) or 0) for name in _LIMITED}),
         spec.get("version") or "",
     )

@@ -18,7 +18,7 @@ from gateway.requests.parts import Gateway
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
 
-_PATIENCE = 60.0  # seconds
+_READY_TIMEOUT = 60.0  # seconds
 _KEPT = "token", "kubeconfig"
 
 
@@ -36,7 +36,7 @@ class ForTests:
         """
         name = name or f"test-{uuid4().hex[:12]}"
         try:
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(_READY_TIMEOUT):
                 await self._table.ready.wait()
                 obj: JsonObject = {"metadata": {"name": name}, "spec": {"version": version} if version else {}}
                 if await self._actor.create(self._actor.of(GROUP, VERSION, PLURAL), "", obj) is None:

@@ -15,7 +15,7 @@ _OF_HOSTS = tuple(
 _TRANSLATED = IPv6Network("64:ff9b::/96")  # NAT64: the last 32 bits are an IPv4 address (RFC 6052)
 
 
-class Outward:
+class OutboundRules:
     """Decides which addresses the control planes of a server may call."""
 
     def __init__(self, allowed: Sequence[str] = ()) -> None:

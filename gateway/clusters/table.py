@@ -7,11 +7,11 @@ import logging
 from collections.abc import Callable, Collection, Iterator
 from time import monotonic
 
-from gateway.clusters.awake import Awake, Means
+from gateway.clusters.awake import Awake, PartMakers
 from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, ClusterDefinition, described
 from gateway.clusters.door import Door
 from gateway.clusters.lookups import ClusterLookups, Lookups
-from gateway.clusters.outbound import Outward
+from gateway.clusters.outbound import OutboundRules
 from gateway.clusters.roles import RolesOfVersions, known
 from gateway.clusters.row import Beginning, ClusterRow, loadable
 from gateway.clusters.secrets import NAMESPACE, credentials_in, name_of
@@ -47,7 +47,7 @@ _SECRETS = GroupVersionResource("", "v1", "secrets")
 class Table:
     """The rows, by name. A change in the root's objects ends, at once, the control planes that they no longer name."""
 
-    def __init__(self, root: Gateway, means: Means, url_of: Callable[[str], str]) -> None:
+    def __init__(self, root: Gateway, means: PartMakers, url_of: Callable[[str], str]) -> None:
         """`root` is the gateway of the process itself; `url_of` returns the URL of a control plane for clients."""
         self._root, self._means, self._url_of = root, means, url_of
         self._rows: dict[str, ClusterRow] = {}
@@ -57,7 +57,7 @@ class Table:
         self._kinds = asyncio.Event()
         self._fence: Fence | None = None
         self._loads = 0  # of all objects by the feed, each of which may have missed events
-        self._reaches, self._lookups = Outward(root.settings.control_planes_reach), Lookups()
+        self._reaches, self._lookups = OutboundRules(root.settings.control_planes_reach), Lookups()
         self._places = Places(max(1, most_passed_on() // 2))  # of requests that all of them pass on to other servers
         self.audit = root.services.audit
         self.ready = asyncio.Event()  # the control planes that exist are known

@@ -11,7 +11,7 @@ from collections import deque
 from gateway.flowcontrol.level import Cause, Refused
 
 
-class Turns:
+class RequestTurns:
     """The requests of one control plane that are about to begin. `most` may wait; 0 is no limit."""
 
     def __init__(self) -> None:

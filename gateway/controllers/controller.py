@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gateway.controllers.actor import Actor
-from gateway.controllers.delivery_count import Telling
+from gateway.controllers.delivery_count import DeliveryCount
 from gateway.controllers.observer import ChangeReceiver
 from gateway.settings.config import Settings
 from gateway.work_queue import Work
@@ -37,4 +37,4 @@ class ControllerParts:
 
     settings: Settings
     act: Callable[[str], Actor]
-    telling: Telling
+    telling: DeliveryCount

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from gateway.controllers.actor import Actor, controller_user
-from gateway.controllers.delivery_count import Telling
+from gateway.controllers.delivery_count import DeliveryCount
 from gateway.controllers.table import CONTROLLERS, wanted
 from gateway.endpoints.table import EndpointTable
 from gateway.http.user import ITSELF
@@ -78,7 +78,7 @@ class Controllers:
         from gateway.controllers.observer import Observer
 
         services = self._endpoints.services
-        holder, telling = self._endpoints.of(*LEASES).database, Telling()
+        holder, telling = self._endpoints.of(*LEASES).database, DeliveryCount()
         fenced = {
             each.store: each.store.fenced(fence, None if each is holder else holder.client)
             for each in services.databases

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 
 
-class Telling:
+class DeliveryCount:
     """Counts the expected and the passed changes. Each term as leader has a new object."""
 
     __slots__ = ("_told", "_waiters", "expected")

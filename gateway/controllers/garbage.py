@@ -15,7 +15,7 @@ from collections.abc import Collection
 
 from gateway.controllers.actor import Actor
 from gateway.controllers.cache_sync import all_seen
-from gateway.controllers.delivery_count import Telling
+from gateway.controllers.delivery_count import DeliveryCount
 from gateway.controllers.holders import Here, Holder, There
 from gateway.controllers.marks import unblocked, without_finalizer, without_owners
 from gateway.controllers.owners import Classified, ClusterScoped, Owners, UnknownKind
@@ -49,7 +49,7 @@ class GarbageCollector:
     dependents, which `spread` puts into `queue`.
     """
 
-    def __init__(self, actor: Actor, telling: Telling) -> None:
+    def __init__(self, actor: Actor, telling: DeliveryCount) -> None:
         self.queue: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_delete", max_delay=300.0)
         self.orphaning: WorkQueue[bytes] = WorkQueue("garbage_collector_attempt_to_orphan", max_delay=300.0)
         self.abroad: WorkQueue[bytes] = WorkQueue("garbage_collector_other_servers", max_delay=60.0)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 GroupResource = tuple[str, str]  # the API group and the plural
 
 
-class Stage(Enum):
+class MigrationStage(Enum):
     """How far a migration is."""
 
     WAITS = "waits"
@@ -19,11 +19,11 @@ class Stage(Enum):
 
 class _Place(NamedTuple):
     resource: GroupResource
-    stage: Stage
+    stage: MigrationStage
     rank: tuple[str, str]  # when it was created, and its name
 
 
-class Turns:
+class MigrationTurns:
     """The migrations that wait or run, by resource. A step costs the logarithm of their number."""
 
     def __init__(self) -> None:
@@ -31,16 +31,16 @@ class Turns:
         self._running: dict[GroupResource, set[bytes]] = {}
         self._waiting: dict[GroupResource, list[tuple[tuple[str, str], bytes]]] = {}  # heaps; may have outdated keys
 
-    def note(self, key: bytes, resource: GroupResource, stage: Stage, rank: tuple[str, str]) -> None:
+    def note(self, key: bytes, resource: GroupResource, stage: MigrationStage, rank: tuple[str, str]) -> None:
         """Takes in the state of a migration."""
         place = _Place(resource, stage, rank)
         if self._places.get(key) == place:
             return
         self.drop(key)
-        if stage is Stage.ENDED:
+        if stage is MigrationStage.ENDED:
             return
         self._places[key] = place
-        if stage is Stage.RUNS:
+        if stage is MigrationStage.RUNS:
             self._running.setdefault(resource, set()).add(key)
         else:
             heappush(self._waiting.setdefault(resource, []), (rank, key))
@@ -48,7 +48,7 @@ class Turns:
     def drop(self, key: bytes) -> None:
         """Takes out a migration that has ended, or was deleted."""
         place = self._places.pop(key, None)
-        if place is None or place.stage is not Stage.RUNS:
+        if place is None or place.stage is not MigrationStage.RUNS:
             return
         running = self._running[place.resource]
         running.discard(key)
@@ -62,7 +62,7 @@ class Turns:
         heap = self._waiting.get(resource, [])
         while heap:
             rank, key = heap[0]
-            if self._places.get(key) == _Place(resource, Stage.WAITS, rank):
+            if self._places.get(key) == _Place(resource, MigrationStage.WAITS, rank):
                 return key
             heappop(heap)
         self._waiting.pop(resource, None)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol
 
-from gateway.controllers.delivery_count import Telling
+from gateway.controllers.delivery_count import DeliveryCount
 from gateway.endpoints.endpoint import Endpoint
 from gateway.endpoints.table import EndpointTable
 from storage.cache import ResourceCache
@@ -50,7 +50,7 @@ class ChangeReceiver(Protocol):
 class Observer:
     """Passes the state of each resource to the followers, and then its changes."""
 
-    def __init__(self, endpoints: EndpointTable, followers: Sequence[ChangeReceiver], telling: Telling) -> None:
+    def __init__(self, endpoints: EndpointTable, followers: Sequence[ChangeReceiver], telling: DeliveryCount) -> None:
         self._endpoints, self._followers, self._telling = endpoints, followers, telling
         self._caches: dict[bytes, tuple[ResourceCache, Callable[[], None]]] = {}
         self._told: deque[tuple[ResourceCache, Change | None]] = deque()

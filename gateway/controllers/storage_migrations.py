@@ -15,7 +15,7 @@ from gateway.controllers.actor import Actor
 from gateway.controllers.cache_sync import all_seen
 from gateway.controllers.keyed_controller import KeyedController
 from gateway.controllers.migrated_definitions import MigratedDefinition
-from gateway.controllers.migration_turns import GroupResource, Stage, Turns
+from gateway.controllers.migration_turns import GroupResource, MigrationStage, MigrationTurns
 from gateway.courtesy import give_way
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
@@ -46,11 +46,11 @@ class StorageMigrations(KeyedController):
 
     def __init__(self, actor: Actor) -> None:
         super().__init__(actor)
-        self._turns = Turns()
+        self._turns = MigrationTurns()
         self._missing = set[bytes]()  # migrations whose resource is not served
 
     def begin(self, prefix: bytes, keys: set[bytes]) -> None:
-        self._turns = Turns()
+        self._turns = MigrationTurns()
 
     def kinds_changed(self) -> None:
         missing, self._missing = self._missing, set()
@@ -78,7 +78,7 @@ class StorageMigrations(KeyedController):
         migration = self.cached(key)
         if migration is None or _KIND in self.actor.endpoints.registry.unserved:
             return
-        if _stage(migration) is Stage.ENDED:
+        if _stage(migration) is MigrationStage.ENDED:
             if _is_true(migration, "Running"):
                 await self._finish(migration)
         elif not _is_true(migration, "Running"):
@@ -182,7 +182,7 @@ class StorageMigrations(KeyedController):
         meta = migration["metadata"]
 
         def alter(obj: JsonObject) -> bool:
-            if (_stage(obj) is Stage.ENDED) is not ended:
+            if (_stage(obj) is MigrationStage.ENDED) is not ended:
                 return False
             tell(obj.setdefault("status", {}))
             return True
@@ -226,10 +226,10 @@ def _resource(migration: JsonObject) -> GroupResource:
     return resource.get("group", ""), resource.get("resource", "")
 
 
-def _stage(migration: JsonObject) -> Stage:
+def _stage(migration: JsonObject) -> MigrationStage:
     if _is_true(migration, "Succeeded") or _is_true(migration, "Failed"):
-        return Stage.ENDED
-    return Stage.RUNS if _is_true(migration, "Running") else Stage.WAITS
+        return MigrationStage.ENDED
+    return MigrationStage.RUNS if _is_true(migration, "Running") else MigrationStage.WAITS
 
 
 def _is_true(migration: JsonObject, kind: str) -> bool:

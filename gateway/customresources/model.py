@@ -17,7 +17,7 @@ from gateway.customresources.storage_form import canonicaliser, read_stored
 from gateway.defaults.structural import apply_structural_defaults, default_applied, default_stored, prune_nulls
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
-from gateway.kinds.known_canonical import SettledValues
+from gateway.kinds.known_canonical import KnownCanonical
 from gateway.kinds.model import Model, Version
 from gateway.kinds.resource import Resource
 from gateway.release.gates import Enabled
@@ -74,7 +74,7 @@ def model_of(
         since=since,
         convert=partial(_convert, made),
         canonicaliser=canonicaliser,
-        settled=SettledValues(),
+        settled=KnownCanonical(),
         field_values=field_values(versions),
     )
     return model

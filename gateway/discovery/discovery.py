@@ -9,7 +9,7 @@ from typing import NamedTuple
 from gateway.discovery.documents import AGGREGATED_API_VERSION, aggregated_documents, groups_of, legacy_documents
 from gateway.discovery.others import ExtensionGroups
 from gateway.encodings import pretty_json, protobuf, yaml
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.endpoints.routing import method_not_allowed, unknown_path
 from gateway.http.exchange import Request, Response
 from gateway.http.negotiation import (
@@ -83,7 +83,7 @@ class Discovery:
         versions = [version for group in loads(self._legacy["/apis"])["groups"] for version in group["versions"]]
         return [*self._legacy, *(f"/apis/{version['groupVersion']}" for version in versions)]
 
-    async def respond(self, request: Request, apart: Apart) -> Response | None:
+    async def respond(self, request: Request, apart: RenderingProcess) -> Response | None:
         """The answer to a request for a discovery path, None for any other; raises StatusError 404, 405 or 406.
 
         `apart` renders long documents in another process.
@@ -123,7 +123,9 @@ class Discovery:
                 raise unknown_path()
         return None
 
-    async def _respond_aggregated(self, request: Request, path: str, choice: Choice, apart: Apart) -> Response:
+    async def _respond_aggregated(
+        self, request: Request, path: str, choice: Choice, apart: RenderingProcess
+    ) -> Response:
         etag = self._etags[path]  # the same in all encodings, as kube-apiserver's
         headers = [(b"etag", etag), (b"vary", b"Accept")]
         content_type = choice.media_type.encode() + AGGREGATED_TYPE
@@ -133,7 +135,7 @@ class Discovery:
         content = await self._encoded(path, self._aggregated[path], choice, apart)
         return Response(200, content, content_type, headers, b"public", encoded=True)
 
-    async def _encoded(self, path: str, document: bytes, choice: Choice, apart: Apart) -> bytes:
+    async def _encoded(self, path: str, document: bytes, choice: Choice, apart: RenderingProcess) -> bytes:
         """A document in the chosen encoding, made when it is first asked for."""
         kept = self._made
         known = kept.get((path, choice))

@@ -10,14 +10,14 @@ from gateway.controllers.table import wanted
 from gateway.doctor import certificates, etcd, host
 from gateway.doctor.finding import Finding, fail, ok, warn
 from gateway.launch.preflight import check_files, resolved
-from gateway.settings.command_line import Given, settings_of
+from gateway.settings.command_line import CommandLine, settings_of
 from gateway.settings.config import InvalidSettings, Settings
 from storage.embedded import EmbeddedEtcdError, find_binary
 from storage.embedded.binary import binary_version
 from storage.versions import survives_kill
 
 
-def examine(given: Given, environment: Mapping[str, str]) -> list[Finding]:
+def examine(given: CommandLine, environment: Mapping[str, str]) -> list[Finding]:
     """The findings about a server with these flags. Starts nothing."""
     try:
         settings = settings_of(given, environment)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.encodings.representation import represented
 from gateway.http.deadline import TimedOut
 from gateway.http.exchange import Request, Response
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 FORESEEN = StatusError, Unavailable, NoSpace, PermissionDenied, Unauthenticated
 
 
-async def failure(request: Request, error: Exception, apart: Apart) -> Response:
+async def failure(request: Request, error: Exception, apart: RenderingProcess) -> Response:
     """The Status answer for an error, in the representation that the client accepts, else in JSON.
 
     A request that timed out gets a text.

@@ -13,7 +13,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import MutableMapping
 
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.http.status import too_many_requests
 from gateway.http.thread_pool import submit
 from gateway.memory import trim
@@ -67,7 +67,7 @@ class Renderings:
         self._kept: OrderedDict[int, weakref.ref[JoinedItems]] = OrderedDict()  # by use
         self._sweeper: asyncio.TimerHandle | None = None
         self._dirty = False  # whether big buffers were freed since the last `trim`
-        self.apart = Apart()
+        self.apart = RenderingProcess()
 
     # memory
 

@@ -15,7 +15,7 @@ class RenderingFailed(Exception):
     """The process ended while it rendered, perhaps for lack of memory."""
 
 
-class Apart:
+class RenderingProcess:
     """One child process that renders YAML. It is started when needed, and renders one document at a time."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from gateway.encodings.encoder import Encoder
 from gateway.encodings.registry import encode_plain
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.http.exchange import JSON_TYPE, Response
 from gateway.http.negotiation import JSON, YAML, Representation
 from gateway.http.thread_pool import beside
@@ -26,7 +26,7 @@ def is_status(response: Response) -> bool:
     return isinstance(response.body, bytes) and response.body.startswith(_STATUS)
 
 
-async def represented_entry(encoder: Encoder, entry: Entry, apart: Apart) -> bytes:
+async def represented_entry(encoder: Encoder, entry: Entry, apart: RenderingProcess) -> bytes:
     """Encodes an entry of the cache, as for the answer to a GET. Raises RenderingFailed."""
     if entry.size > _OFFLOAD_ENTRY and encoder.apart is not None:
         return await apart.yaml(encoder.apart.json_entry(entry))
@@ -41,7 +41,7 @@ async def represented(
     representation: Representation,
     response: Response,
     encoder: Callable[[], Encoder] | None = None,
-    apart: Apart | None = None,
+    apart: RenderingProcess | None = None,
 ) -> Response:
     """The response in a representation. Only JSON is converted, and no streams.
 
@@ -62,7 +62,7 @@ async def represented(
     return Response(response.status, encoded, content_type, response.headers, response.cache_control, encoded=True)
 
 
-async def _plain(representation: Representation, body: bytes, apart: Apart | None) -> bytes:
+async def _plain(representation: Representation, body: bytes, apart: RenderingProcess | None) -> bytes:
     if representation.media is YAML and len(body) > _OFFLOAD_ENTRY and apart is not None:
         return await apart.yaml(body)
     if len(body) > _OFFLOAD:
@@ -70,7 +70,7 @@ async def _plain(representation: Representation, body: bytes, apart: Apart | Non
     return encode_plain(representation, body)
 
 
-async def _document(encoder: Encoder, body: bytes, apart: Apart | None) -> bytes:
+async def _document(encoder: Encoder, body: bytes, apart: RenderingProcess | None) -> bytes:
     as_json = encoder.apart
     if len(body) <= (_OFFLOAD if as_json is None else _OFFLOAD_ENTRY):
         return encoder.document(body)

@@ -23,7 +23,7 @@ from gateway.encryption.provider import (
     Provider,
     ProviderChain,
 )
-from gateway.encryption.resources import Keys
+from gateway.encryption.resources import KeyResources
 from gateway.pieces import survive_async
 from storage.database import Database
 from storage.errors import Unavailable, Untransformed
@@ -58,7 +58,7 @@ class _InForce:
 class Encryption:
     """The `Transformer` (storage/etcd/transformer.py) of an EncryptionConfiguration."""
 
-    def __init__(self, path: Path, keys: Keys, server: str) -> None:
+    def __init__(self, path: Path, keys: KeyResources, server: str) -> None:
         """`server` names this process in metrics. Make it on the event loop. Raises OSError, InvalidConfiguration."""
         self._path, self._keys, self._server = path, keys, server
         self._in_force = _made(read_rules(path), server, self._tell_of_return)

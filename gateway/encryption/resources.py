@@ -9,7 +9,7 @@ from gateway.kinds.identity import GroupResource
 from gateway.kinds.registry import Registry
 
 
-class Keys:
+class KeyResources:
     """Finds the resource of a key. The keys of custom resources have the group and the plural; other keys have none."""
 
     def __init__(self, root: bytes, prefixes: Mapping[bytes, Place]) -> None:
@@ -30,10 +30,10 @@ class Keys:
         return (first.decode(errors="replace"), second.decode(errors="replace")) if b"." in first and left else None
 
 
-def keys_of(registry: Registry, etcd_prefix: str) -> Keys:
-    """The `Keys` for the built-in resources of a registry and for custom ones."""
+def keys_of(registry: Registry, etcd_prefix: str) -> KeyResources:
+    """The `KeyResources` for the built-in resources of a registry and for custom ones."""
     prefixes: dict[bytes, Place] = {}
     for resource in registry.stored():
         place = GroupResource(resource.group, resource.resource)
         prefixes[resource.storage_prefix.encode()] = place.group, place.resource
-    return Keys(f"{etcd_prefix}/".encode(), prefixes)
+    return KeyResources(f"{etcd_prefix}/".encode(), prefixes)

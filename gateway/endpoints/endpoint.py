@@ -89,10 +89,10 @@ class Endpoint:
 
     def without_cache(self) -> Endpoint:
         """An endpoint of the same resource that reads everything from etcd, for as long as the cache is not filled."""
-        from storage.fill import Direct
+        from storage.fill import DirectReads
 
         direct = copy(self)
-        direct.store, direct.direct = self.store.reading(Direct(self.store.reads)), True
+        direct.store, direct.direct = self.store.reading(DirectReads(self.store.reads)), True
         return direct
 
     def end(self) -> None:

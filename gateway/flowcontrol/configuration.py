@@ -10,7 +10,7 @@ from gateway.flowcontrol.fair_queuing import Queuing
 from gateway.flowcontrol.flow_schema_rules import Matches, compile_rules
 from gateway.flowcontrol.level import PriorityLevel
 from gateway.flowcontrol.objects import CATCH_ALL, EXEMPT, LEVELS, default_levels, default_schemas
-from gateway.flowcontrol.sharing import Limits, nominal_limits
+from gateway.flowcontrol.sharing import SeatLimits, nominal_limits
 from gateway.flowcontrol.shuffle_shards import flow_hash, hand
 from gateway.http.request_info import RequestInfo
 from gateway.http.user import User
@@ -206,7 +206,7 @@ def _check(spec: JsonObject) -> None:
         raise ValueError(f"{queuing.hand_size} of {queuing.queues} queues can't be dealt")
 
 
-def _limit(level: PriorityLevel, limits: Limits) -> None:
+def _limit(level: PriorityLevel, limits: SeatLimits) -> None:
     if limits != level.limits:
         level.limits, level.limit = limits, limits.nominal
         level.dispatch()

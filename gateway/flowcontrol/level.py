@@ -15,7 +15,7 @@ from gateway.flowcontrol.demand import Demand
 from gateway.flowcontrol.fair_queuing import GUESS, Dealing, Queue, QueuedRequest, Queuing, VirtualTime, work_of
 from gateway.flowcontrol.metrics import FlowMeasures
 from gateway.flowcontrol.retry_after import Retrying
-from gateway.flowcontrol.sharing import Limits
+from gateway.flowcontrol.sharing import SeatLimits
 
 
 class Cause(Enum):
@@ -71,7 +71,7 @@ class PriorityLevel:
         self.uid = ""
         self.exempt = False
         self.shares, self.lendable, self.borrowing = 0, 0, None  # type: int, int, int | None
-        self.limits = Limits(0, 0, 0)
+        self.limits = SeatLimits(0, 0, 0)
         self.limit = 0
         self.queuing = Queuing()
         self.demand = Demand(clock())

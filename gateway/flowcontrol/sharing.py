@@ -11,7 +11,7 @@ _ROUNDS = 60  # of bisection for the fair proportion: more precise than a float
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SeatLimits:
     """The seats of a level: its own, those that it keeps when it lends, and the most that it has when it borrows."""
 
     nominal: int
@@ -19,12 +19,12 @@ class Limits:
     most: int
 
 
-def nominal_limits(server: int, shares: int, total: int, lendable: int, borrowing: int | None) -> Limits:
+def nominal_limits(server: int, shares: int, total: int, lendable: int, borrowing: int | None) -> SeatLimits:
     """The limits that a level's spec gives it. Percentages are of its nominal limit; None borrows without a limit."""
     nominal = math.ceil(server * shares / total) if total else 0
     lent = math.floor(nominal * lendable / 100 + 0.5)
     borrowed = server if borrowing is None else math.floor(nominal * borrowing / 100 + 0.5)
-    return Limits(nominal, nominal - lent, nominal + borrowed)
+    return SeatLimits(nominal, nominal - lent, nominal + borrowed)
 
 
 @dataclass(frozen=True, slots=True)

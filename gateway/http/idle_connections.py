@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 
-class Idling:
+class IdleConnection:
     """The idle time of one connection. `since` is when it became idle, by the loop's clock; None while it is busy."""
 
     __slots__ = ("_loop", "_seconds", "_timer", "since")

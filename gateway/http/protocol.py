@@ -20,7 +20,7 @@ from gateway.http.ends import ends_of
 from gateway.http.engine import Config, HttpToolsProtocol, ServerState
 from gateway.http.flow import TransportFlow
 from gateway.http.framing import Framing
-from gateway.http.idle_connections import Idling
+from gateway.http.idle_connections import IdleConnection
 from gateway.http.limits import Farewell, Heads, HttpLimits
 from gateway.http.messages import UPGRADABLE
 from gateway.http.pipelining import end_of_messages
@@ -68,7 +68,7 @@ class Protocol(HttpToolsProtocol):
         self._vetted: list[tuple[bytes, bytes]] = []  # the headers that are looked at
         self._held = 0  # bytes of a large head that are counted in `heads`
         self._stall = WriteStall(self.loop, self._limits.stall)
-        self._idling = Idling(self.loop, self.timeout_keep_alive)
+        self._idling = IdleConnection(self.loop, self.timeout_keep_alive)
         self._stage, self._replaying = _IDLE, False  # _replaying: whether the parser gets a head a second time
         self._unknown_method = ""  # the method of the next request, if the parser does not know it
         self._complete = self._unanswered = 0  # requests read completely; requests without a complete answer

@@ -32,7 +32,7 @@ from gateway.validation.declared_formats import (
     short_name,
     uuid,
 )
-from gateway.validation.declared_rules import Check, DeclaredRules
+from gateway.validation.declared_rules import DeclaredCheck, DeclaredRules
 
 _EFFECTS = one_of("NoExecute", "NoSchedule", "None")
 _OPERATIONS = one_of("*", "NodePrepareResources", "NodeUnprepareResources")
@@ -41,7 +41,7 @@ _VALUES = ("int", "bool", "string", "version", "ints", "bools", "strings", "vers
 _PARTITION_TYPE = "DRAPartitionableDevicesType"
 
 
-def _unique(type_name: str, *keys: str) -> Check:
+def _unique(type_name: str, *keys: str) -> DeclaredCheck:
     return unique(*keys, type_name=f"io.k8s.api.resource.v1.{type_name}")
 
 

@@ -22,7 +22,7 @@ from gateway.validation.declared_checks import (
     unique,
 )
 from gateway.validation.declared_formats import prefixed_label_key
-from gateway.validation.declared_rules import Check, DeclaredRules
+from gateway.validation.declared_rules import DeclaredCheck, DeclaredRules
 from gateway.validation.field import FieldError, invalid
 
 _MOST_RESPONDERS, _HIGHEST_PRIORITY, _FIRST_FREE_PRIORITY = 10, 100_000, 1000
@@ -44,16 +44,18 @@ def _free_priority(value: Any, old: Any, path: str) -> list[FieldError]:
     return []
 
 
-def _unique(type_name: str, *keys: str) -> Check:
+def _unique(type_name: str, *keys: str) -> DeclaredCheck:
     return unique(*keys, type_name=f"io.k8s.api.core.v1.{type_name}")
 
 
 def _specification(path: str) -> tuple[DeclaredRules, ...]:
     responders = f"{path}.evictionResponders"
-    priority = (required, Check(_free_priority), maximum(_HIGHEST_PRIORITY), minimum(0))
+    priority = (required, DeclaredCheck(_free_priority), maximum(_HIGHEST_PRIORITY), minimum(0))
     return (
         DeclaredRules(responders, (at_most(_MOST_RESPONDERS), _unique("EvictionResponder", "name"))),
-        DeclaredRules(f"{responders}[name].name", (required, Check(_unreserved), format_of(prefixed_label_key))),
+        DeclaredRules(
+            f"{responders}[name].name", (required, DeclaredCheck(_unreserved), format_of(prefixed_label_key))
+        ),
         DeclaredRules(f"{responders}[name].priority?", priority),
     )
 

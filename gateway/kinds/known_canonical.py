@@ -6,7 +6,7 @@ _LONGEST = 2 << 20  # bytes
 _MOST = 8 << 20  # bytes of all values of a process
 
 
-class SettledValues:
+class KnownCanonical:
     """Canonical values of one model that the process has written, and that the cache has not received yet."""
 
     __slots__ = ()
@@ -27,10 +27,10 @@ class SettledValues:
         self._forget((self, value))
         return True
 
-    def _forget(self, noted: tuple[SettledValues, bytes]) -> None:
+    def _forget(self, noted: tuple[KnownCanonical, bytes]) -> None:
         del _noted[noted]
         _size[0] -= len(noted[1])
 
 
-_noted: dict[tuple[SettledValues, bytes], None] = {}
+_noted: dict[tuple[KnownCanonical, bytes], None] = {}
 _size = [0]

@@ -13,7 +13,7 @@ from functools import cached_property
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource, GroupVersion, GroupVersionKind
-from gateway.kinds.known_canonical import SettledValues
+from gateway.kinds.known_canonical import KnownCanonical
 from gateway.kinds.other_minors import IsOutdated
 from gateway.kinds.selectable import FieldValue, labels_and_fields_of
 from gateway.kinds.storage_form import canonicaliser
@@ -116,7 +116,7 @@ class Model:
     canonicaliser: Callable[[Model], Canonicalise] = canonicaliser
     outdated: IsOutdated | None = None  # finds canonical values of other minors that are read otherwise; None: none
     since: int = 0  # the revision of a CRD's model: no watch starts before it
-    settled: SettledValues | None = None  # for kinds whose stored values are read with the current schema
+    settled: KnownCanonical | None = None  # for kinds whose stored values are read with the current schema
     written_as_served: bool = False  # whether writes follow the rules of the request's version, not of the stored one
     field_values: Mapping[str, FieldValue] = field(default_factory=dict)  # selectable fields beyond metadata
     announced_version: Callable[[], str] | None = None  # the version whose hash discovery shows; None: the stored one

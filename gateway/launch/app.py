@@ -28,7 +28,7 @@ from gateway.memory import keep_trimmed
 from gateway.observability.metrics import follow
 from gateway.observability.siblings import SiblingProcesses
 from gateway.observability.sizes import keep_told
-from gateway.operations.application import Operational
+from gateway.operations.application import OperationsApplication
 from gateway.requests.context import Receive, Scope
 from gateway.requests.parts import Gateway
 from gateway.requests.stages import STARTING
@@ -54,7 +54,7 @@ class App:
         self,
         gateway: Gateway,
         handler: Answering,
-        operational: Operational,
+        operational: OperationsApplication,
         siblings: SiblingProcesses,
         planes: ControlPlanes | None = None,
     ) -> None:
@@ -240,9 +240,9 @@ def _begin_upkeep(gateway: Gateway, background: Background) -> None:
     if isinstance(limiter, FlowControl):
         runs["flow-control"] = limiter.run
     if settings.identity_key_file:
-        from gateway.launch.shared_identity import SharedIdentity
+        from gateway.launch.shared_identity import IdentityStore
 
-        runs["shared-identity"] = SharedIdentity(gateway).run
+        runs["shared-identity"] = IdentityStore(gateway).run
     for name, run in runs.items():
         background.keep_up(name, run)
     for database in gateway.services.databases:

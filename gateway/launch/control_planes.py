@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from gateway.access.authentication import Authenticator
 from gateway.access.file_reload import Followed
 from gateway.clusters import metrics
-from gateway.clusters.awake import Answering, Means
+from gateway.clusters.awake import Answering, PartMakers
 from gateway.clusters.dispatch import with_clusters
 from gateway.clusters.for_tests import ForTests
 from gateway.clusters.operations import OwnOperations
@@ -22,7 +22,7 @@ from gateway.launch.background import Background, come_before
 from gateway.launch.checks import checks_of
 from gateway.launch.ports import ANY_ADDRESS, loopback
 from gateway.observability.probes import Probes
-from gateway.operations.application import Operational
+from gateway.operations.application import OperationsApplication
 from gateway.outbound.client import Client
 from gateway.requests.parts import Gateway
 from gateway.settings.config import Settings
@@ -37,7 +37,7 @@ Knowing = Callable[[Registry, Settings, EtcdStore], Authenticator]
 
 
 def planes_of(
-    root: Gateway, handler: Answering, operational: Operational, make: Make, knowing: Knowing
+    root: Gateway, handler: Answering, operational: OperationsApplication, make: Make, knowing: Knowing
 ) -> tuple[ControlPlanes, Answering]:
     """The control planes of a process, and the application that passes requests to them or to `handler`.
 
@@ -48,7 +48,7 @@ def planes_of(
     def gateway(settings: Settings, database: Database, client: Client) -> tuple[Gateway, Answering]:
         return make(settings, database, client, partial(OwnOperations, probes=probes_of))
 
-    means = Means(gateway, partial(knowing, root.registry), lambda stopping: Background(stopping, _failed))
+    means = PartMakers(gateway, partial(knowing, root.registry), lambda stopping: Background(stopping, _failed))
     table = Table(root, means, partial(url_of, root.settings))
     if root.settings.control_planes_metrics:
         metrics.follow(partial(iter, table), root.settings.control_planes_metrics)

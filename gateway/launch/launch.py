@@ -37,7 +37,7 @@ from gateway.settings.config import Settings
 
 if TYPE_CHECKING:
     from gateway.launch.feeder_socket import Feeding
-    from gateway.launch.ports import Listening
+    from gateway.launch.ports import ListeningPort
 
 logger = logging.getLogger("gateway")
 
@@ -151,7 +151,7 @@ def _check_controllers(settings: Settings) -> None:
 
 def _run(
     settings: Settings,
-    listening: Listening,
+    listening: ListeningPort,
     context: ssl.SSLContext,
     ready: Callable[[], None],
     guard: StopGuard | None,
@@ -199,7 +199,7 @@ def _feeding(settings: Settings, siblings: Path, stack: ExitStack) -> Feeding:
 
 def _prepared(
     settings: Settings, identity: ForkedCall[tuple[CertificateFiles, str]], stack: ExitStack, ending: EndReason
-) -> tuple[Settings, Listening, ssl.SSLContext, bytes]:
+) -> tuple[Settings, ListeningPort, ssl.SSLContext, bytes]:
     """Prepares all that serving needs. Returns the settings with the real port, etcd's endpoint and the token, the
     bound socket, the TLS context, and the CA certificate in PEM. Raises LaunchError.
     """

@@ -21,7 +21,7 @@ ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
 
 
 @dataclass(frozen=True, slots=True)
-class Listening:
+class ListeningPort:
     """A bound address. If it is `shared`, the socket `held` never listens; each process gets its own from `another`."""
 
     address: str
@@ -35,7 +35,7 @@ class Listening:
 
 
 @contextmanager
-def listen(address: str, port: int, shared: bool, permitted: bool = False) -> Iterator[Listening]:
+def listen(address: str, port: int, shared: bool, permitted: bool = False) -> Iterator[ListeningPort]:
     """Binds an address until the block ends; port 0 means a free port.
 
     `shared` lets other processes of this server bind it too; `permitted` also lets other servers of the same user.
@@ -45,16 +45,16 @@ def listen(address: str, port: int, shared: bool, permitted: bool = False) -> It
         address = "::"
     if permitted:
         with _bound(address, port, shared=True) as bound:
-            yield Listening(address, bound.getsockname()[1], bound, True)
+            yield ListeningPort(address, bound.getsockname()[1], bound, True)
         return
     if not shared or not port:
         with _bound(address, port, shared=shared) as bound:
-            yield Listening(address, bound.getsockname()[1], bound, shared)
+            yield ListeningPort(address, bound.getsockname()[1], bound, shared)
         return
     with _claim(address, port):
         _bound(address, port, shared=False).close()  # no process listens there
         with _bound(address, port, shared=True) as bound:
-            yield Listening(address, port, bound, True)
+            yield ListeningPort(address, port, bound, True)
 
 
 def loopback(address: str) -> str:

@@ -17,7 +17,7 @@ from storage.errors import StorageError
 logger = logging.getLogger(__name__)
 
 
-class SharedIdentity:
+class IdentityStore:
     """Stores the identity that the replicas of an etcd share."""
 
     def __init__(self, gateway: Gateway) -> None:

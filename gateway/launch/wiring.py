@@ -31,7 +31,7 @@ from gateway.admission.webhooks.files import hooks_of
 from gateway.admission.webhooks.sorts import AdmissionWebhooks
 from gateway.aggregation.aggregation import Aggregation
 from gateway.aggregation.availability import Availability
-from gateway.aggregation.contents import Contents
+from gateway.aggregation.contents import NamespaceContents
 from gateway.aggregation.delegation import Delegation
 from gateway.aggregation.extension_discovery import ExtensionDiscovery
 from gateway.aggregation.extension_openapi import ExtensionOpenApi
@@ -66,7 +66,7 @@ from gateway.launch.checks import checks_of
 from gateway.launch.etcd_placement import databases_apart
 from gateway.launch.kinds import kinds_of, registry_of
 from gateway.observability.siblings import SiblingProcesses
-from gateway.operations.application import Operational
+from gateway.operations.application import OperationsApplication
 from gateway.outbound.client import Client
 from gateway.outbound.identity import ClientIdentity
 from gateway.outbound.services import ServiceAddresses
@@ -101,7 +101,7 @@ def app_of(settings: Settings, siblings: Path | None = None, feeder: Path | None
     socket of the process that reads etcd for all. Raises OSError or ValueError for a file that cannot be used.
     """
     gateway, beside = gateway_of(settings, feeder), SiblingProcesses(siblings)
-    operational = Operational(gateway, beside, BOOTSTRAP_HOOKS, checks_of(gateway))
+    operational = OperationsApplication(gateway, beside, BOOTSTRAP_HOOKS, checks_of(gateway))
     gateway.interposed.put(STARTING, while_starting(gateway, operational))
     handler: Answering = Handler(gateway, operational)
     planes = None
@@ -292,7 +292,7 @@ def _services(
         outbound=servers.client,
         webhooks=webhooks,
         kubelets=kubelets,
-        foreign=Contents(servers.api_services, servers.discovered, servers.foreign),
+        foreign=NamespaceContents(servers.api_services, servers.discovered, servers.foreign),
         foreign_objects=servers.followed,
         media=WITH_CBOR if registry.release.gates.enabled("CBORServingAndStorage") else STANDARD,
     )

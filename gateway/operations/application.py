@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gateway.trials.testing_api import Clusters
 
 
-class Operational:
+class OperationsApplication:
     """Answers health, version, metrics, OpenAPI and the rest that is not under /api and /apis; an ASGI application."""
 
     def __init__(

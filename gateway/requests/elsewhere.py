@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from gateway.aggregation.delegation import Delegation
 from gateway.customresources.definitions import Definitions
 from gateway.discovery.discovery import Discovery
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.encodings.representation import represented
 from gateway.flowcontrol.limiter import is_long_running
 from gateway.forwarding.answers import Passing
@@ -77,7 +77,7 @@ def announced(definitions: Definitions, registry: Registry) -> Run:
     return look
 
 
-def discovery(documents: Discovery, apart: Apart) -> Run:
+def discovery(documents: Discovery, apart: RenderingProcess) -> Run:
     """Answers requests for discovery documents. Raises StatusError 404, 405 and 406."""
 
     def look(context: RequestContext) -> Outcome:

@@ -16,7 +16,7 @@ from gateway.requests.context import Outcome, RequestContext
 from gateway.requests.in_time import in_time
 from storage.errors import Unavailable
 
-PATIENCE = 3.0  # seconds; the same as for a read of a resourceVersion in the future
+LOAD_TIMEOUT = 3.0  # seconds; the same as for a read of a resourceVersion in the future
 
 
 def is_unloaded(endpoint: Endpoint) -> bool:
@@ -45,7 +45,7 @@ def unfilled_endpoint(endpoint: Endpoint, info: RequestInfo, request: Request) -
 
 
 def wait_until_loaded(context: RequestContext) -> Outcome:
-    """Lets a request wait until its endpoint's watch cache is filled. Raises Unavailable after PATIENCE seconds."""
+    """Lets a request wait until its endpoint's watch cache is filled. Raises Unavailable after LOAD_TIMEOUT seconds."""
     route = context.route
     assert route is not None
     return in_time(context, _wait(route.endpoint)) if is_unloaded(route.endpoint) else None
@@ -54,7 +54,7 @@ def wait_until_loaded(context: RequestContext) -> Outcome:
 async def _wait(endpoint: Endpoint) -> None:
     feed = endpoint.database.feed
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LOAD_TIMEOUT):
             await feed.ready.wait()
     except TimeoutError:
         raise Unavailable(str(feed.error or "etcd has not answered yet")) from None

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Callable, Generator
 
 from gateway.customresources.definitions import Definitions
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.encodings.representation import is_status, represented
 from gateway.endpoints.endpoint import Endpoint
 from gateway.flowcontrol.watches import OpenWatches
@@ -190,7 +190,7 @@ def visibility(is_parameter: Callable[[str, str], bool], definitions: Definition
     return look
 
 
-def representation(apart: Apart) -> Run:
+def representation(apart: RenderingProcess) -> Run:
     """Returns the verb's response in the negotiated representation. Raises StatusError 400 and 406."""
 
     def look(context: RequestContext) -> Outcome:

@@ -22,7 +22,7 @@ from gateway.requests.load_stages import is_unfilled
 from gateway.requests.parts import Gateway
 from storage.errors import NotLoaded, Unavailable
 
-PATIENCE = 3.0  # seconds until a request is refused; most starts are over by then
+LOAD_TIMEOUT = 3.0  # seconds until a request is refused; most starts are over by then
 PROBES = frozenset({"/healthz", "/livez", "/readyz"})
 """Paths that every user may read, as by the default of kube-apiserver's --authorization-always-allow-paths."""
 
@@ -38,7 +38,7 @@ _UNKNOWN = "the request has been made before all known HTTP paths have been inst
 
 
 def hold(gateway: Gateway, context: RequestContext) -> Outcome:
-    """Lets a request continue if all that it needs is loaded; otherwise it waits for up to PATIENCE seconds.
+    """Lets a request continue if all that it needs is loaded; otherwise it waits for up to LOAD_TIMEOUT seconds.
 
     After that it raises StatusError 503, NotLoaded (429), or Unavailable if etcd does not answer.
     """
@@ -67,7 +67,7 @@ def probe(operations: Operations, context: RequestContext) -> Outcome:
 def wait_until_filled(context: RequestContext) -> Outcome:
     """Lets requests wait for the watch cache of their resource, if it is not filled and their route reads from it.
 
-    Raises NotLoaded after PATIENCE seconds.
+    Raises NotLoaded after LOAD_TIMEOUT seconds.
     """
     route = context.route
     assert route is not None
@@ -99,7 +99,7 @@ def _is_known(gateway: Gateway, info: RequestInfo) -> bool:
 async def _until_it_may(gateway: Gateway, request: Request) -> None:
     events = gateway.readable, gateway.definitions.ready, gateway.served
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LOAD_TIMEOUT):
             while not gateway.served.is_set() and not _may_go_on(gateway, request):
                 await _any([event for event in events if not event.is_set()])
     except TimeoutError:
@@ -108,7 +108,7 @@ async def _until_it_may(gateway: Gateway, request: Request) -> None:
 
 async def _before(event: asyncio.Event, request: Request, gateway: Gateway) -> None:
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LOAD_TIMEOUT):
             await event.wait()
     except TimeoutError:
         raise _refusal(gateway, request) from None
@@ -134,7 +134,7 @@ def _refusal(gateway: Gateway, request: Request) -> Unavailable | StatusError:
 async def _filled(endpoint: Endpoint) -> None:
     waiter = endpoint.cache.changes()
     try:
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(LOAD_TIMEOUT):
             await waiter
     except TimeoutError:
         raise NotLoaded("the objects are yet to be loaded") from None

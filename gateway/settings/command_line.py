@@ -21,7 +21,7 @@ _BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0", "yes", "no"})
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class CommandLine:
     """The content of a command line: texts by flag name, and the flags that are no settings.
 
     `control` is the descriptor of a socket to the process that started the server. `throw_away` is a directory that is
@@ -34,7 +34,7 @@ class Given:
     throw_away: str | None = None
 
 
-def read_flags(words: Sequence[str]) -> Given:
+def read_flags(words: Sequence[str]) -> CommandLine:
     """Reads a command line. Accepts --name=value and --name value.
 
     A switch needs no value, and a list flag may be repeated. Names may have underscores instead of hyphens, as with
@@ -49,7 +49,7 @@ def read_flags(words: Sequence[str]) -> Given:
     config, control, throw_away = (texts.pop(name, None) for name in OWN)
     if control is not None and not control.isdecimal():
         raise InvalidSettings(f"--control-fd={control}: give a file descriptor")
-    return Given(texts, Path(config) if config else None, None if control is None else int(control), throw_away)
+    return CommandLine(texts, Path(config) if config else None, None if control is None else int(control), throw_away)
 
 
 def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -91,7 +91,7 @@ def unknown(name: str) -> str:
     return f"there is no flag --{name}" + (f" (do you mean --{similar[0]}?)" if similar else "")
 
 
-def settings_of(given: Given, environment: Mapping[str, str]) -> Settings:
+def settings_of(given: CommandLine, environment: Mapping[str, str]) -> Settings:
     """The settings by command line, environment and the file of --config. Raises InvalidSettings."""
     config = given.config or (Path(variable) if (variable := environment.get(CONFIG_VARIABLE)) else None)
     if config is None:

@@ -17,7 +17,7 @@ TRANSACTION_BYTES = 1_000_000
 TYPES = ("ADDED", "MODIFIED", "DELETED")
 
 
-class Playing:
+class Replay:
     """Writes changes in their order. A transaction has changes of different objects only; a second change of an object
     starts a new one.
     """

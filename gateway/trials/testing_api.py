@@ -24,7 +24,7 @@ from gateway.release.minors import DEFAULT
 from gateway.requests.parts import Gateway
 from gateway.trials.faults import FaultRule, FaultTable, UnknownFault
 from gateway.trials.recorder import FlightRecorder
-from gateway.trials.replay import Playing
+from gateway.trials.replay import Replay
 from gateway.trials.snapshots import Snapshots, TooManySnapshots, UnknownSnapshot
 from storage.common import PartCache
 from storage.errors import StorageError
@@ -85,7 +85,7 @@ class TestingApi:
         self._has_clock = has_clock
         settings = gateway.settings
         self._snapshots = Snapshots(gateway.store, settings.etcd_prefix, lambda: at_rest(gateway))
-        self._playing = Playing(gateway.endpoints, gateway.store)
+        self._playing = Replay(gateway.endpoints, gateway.store)
         self._faults = FaultTable(gateway.interposed, lambda: plurals(gateway.registry))
         self._users = Users()
         authenticator = gateway.services.authenticator

@@ -8,7 +8,7 @@ from typing import Any
 from gateway.jsontypes import go_dumps
 from gateway.schema.catalog import type_of
 from gateway.schema.order import in_go_order
-from gateway.validation.declared_rules import NEW, Check
+from gateway.validation.declared_rules import NEW, DeclaredCheck
 from gateway.validation.field import (
     FieldError,
     Verbatim,
@@ -51,85 +51,85 @@ def _cleared(value: Any, old: Any, path: str) -> list[FieldError]:
     return [invalid(path, None, "field cannot be cleared once set")] if gone else []
 
 
-required = Check(_required, ends=True, of_absent=True)
-immutable = Check(_immutable, ends=True, of_absent=True)
-banned = Check(_forbidden, ends=True)
-uncleared = Check(_cleared, ends=True, of_absent=True)
-unmodified = Check(_unmodified, ends=True, instead=IMMUTABLE)
+required = DeclaredCheck(_required, ends=True, of_absent=True)
+immutable = DeclaredCheck(_immutable, ends=True, of_absent=True)
+banned = DeclaredCheck(_forbidden, ends=True)
+uncleared = DeclaredCheck(_cleared, ends=True, of_absent=True)
+unmodified = DeclaredCheck(_unmodified, ends=True, instead=IMMUTABLE)
 
 
-def minimum(least: int) -> Check:
+def minimum(least: int) -> DeclaredCheck:
     """A check that a number is at least `least`."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         wrong = isinstance(value, int) and value < least
         return [invalid(path, value, f"must be greater than or equal to {least}")] if wrong else []
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def maximum(most: int) -> Check:
+def maximum(most: int) -> DeclaredCheck:
     """A check that a number is at most `most`."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         wrong = isinstance(value, int) and value > most
         return [invalid(path, value, f"must be less than or equal to {most}")] if wrong else []
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def at_most(items: int) -> Check:
+def at_most(items: int) -> DeclaredCheck:
     """A check that a list has at most so many items."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         return [too_many(path, len(value), items)] if len(value) > items else []
 
-    return Check(check, ends=True)
+    return DeclaredCheck(check, ends=True)
 
 
-def at_most_characters(most: int) -> Check:
+def at_most_characters(most: int) -> DeclaredCheck:
     """A check of the length of a text."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         return [too_long_characters(path, most)] if len(value) > most else []
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def at_most_bytes(most: int) -> Check:
+def at_most_bytes(most: int) -> DeclaredCheck:
     """A check of the length of a text in UTF-8."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         return [too_long(path, most)] if byte_length(value) > most else []
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def one_of(*values: str) -> Check:
+def one_of(*values: str) -> DeclaredCheck:
     """A check that a text is one of `values`."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         return [] if value in values else [not_supported(path, value, values)]
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def format_of(rule: Callable[[str, str], Sequence[FieldError]]) -> Check:
+def format_of(rule: Callable[[str, str], Sequence[FieldError]]) -> DeclaredCheck:
     """A check of the format of a text; `rule` takes the text and its path."""
-    return Check(lambda value, old, path: rule(value, path), instead=ANY)
+    return DeclaredCheck(lambda value, old, path: rule(value, path), instead=ANY)
 
 
-def each_key(rule: Callable[[str, str], Sequence[FieldError]]) -> Check:
+def each_key(rule: Callable[[str, str], Sequence[FieldError]]) -> DeclaredCheck:
     """A check of the keys of a map. Those that an update leaves are not checked again."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
         before = () if old is NEW or old is None else old
         return [error for key in value if key not in before for error in rule(key, path)]
 
-    return Check(check, instead=ANY)
+    return DeclaredCheck(check, instead=ANY)
 
 
-def unique(*keys: str, type_name: str = "") -> Check:
+def unique(*keys: str, type_name: str = "") -> DeclaredCheck:
     """A check that no two items of a list are equal, or have the same values of `keys`; then `type_name` is theirs."""
 
     def check(value: Any, old: Any, path: str) -> list[FieldError]:
@@ -142,10 +142,10 @@ def unique(*keys: str, type_name: str = "") -> Check:
             seen.add(key)
         return found
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def by_mode(discriminator: str, member: str, **modes: Check | None) -> Check:
+def by_mode(discriminator: str, member: str, **modes: DeclaredCheck | None) -> DeclaredCheck:
     """A check of a member that depends on the value of another one. In a mode that is not named it is forbidden."""
 
     def check(value: Any, old: Any, path: str) -> Sequence[FieldError]:
@@ -157,10 +157,10 @@ def by_mode(discriminator: str, member: str, **modes: Check | None) -> Check:
             return []
         return rule.judge(held, None, f"{path}.{member}")
 
-    return Check(check)
+    return DeclaredCheck(check)
 
 
-def union(*members: str, instead: str | None = None) -> Check:
+def union(*members: str, instead: str | None = None) -> DeclaredCheck:
     """A check that exactly one of the members is set. An update that keeps the same ones passes."""
     named, known = [f"`{name}`" for name in members], frozenset(members)
 
@@ -175,14 +175,14 @@ def union(*members: str, instead: str | None = None) -> Check:
         text = f"must specify exactly one of: {', '.join(named)}"
         return [invalid(path, f"{{{', '.join(given)}}}", text)] if len(given) > 1 else []
 
-    return Check(check, instead=instead)
+    return DeclaredCheck(check, instead=instead)
 
 
 def _given(value: Any, members: Iterable[str]) -> list[str]:
     return [name for name in members if value and value.get(name) not in (None, [])]
 
 
-def at_most_one(name: str, *types: str, instead: str | None = None) -> Check:
+def at_most_one(name: str, *types: str, instead: str | None = None) -> DeclaredCheck:
     """A check that a list has at most one of these types. An update that keeps the same ones passes.
 
     `name` is the name of the list in messages.
@@ -200,4 +200,4 @@ def at_most_one(name: str, *types: str, instead: str | None = None) -> Check:
             return []
         return [invalid(path, f"{{{', '.join(given)}}}", f"must specify at most one of: {allowed}")]
 
-    return Check(check, instead=instead)
+    return DeclaredCheck(check, instead=instead)

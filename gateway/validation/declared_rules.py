@@ -18,7 +18,7 @@ NEW = object()
 """The old value of a field that has no old value."""
 
 
-class Check(NamedTuple):
+class DeclaredCheck(NamedTuple):
     """A check of a value.
 
     `judge` takes the value, its old value or NEW, and its path; it returns errors. `ends`: after an error, only checks
@@ -46,7 +46,7 @@ class DeclaredRules(NamedTuple):
     """
 
     path: str
-    checks: tuple[Check, ...]
+    checks: tuple[DeclaredCheck, ...]
     gate: str = ""
 
 
@@ -61,8 +61,8 @@ class _Place:
 
     def __init__(self, pointer: bool = False, *, is_member: bool = True) -> None:
         self.pointer, self.is_member, self.keys = pointer, is_member, ""
-        self.checks: list[Check] = []
-        self.ordered: list[Check] = []  # those that end the field first
+        self.checks: list[DeclaredCheck] = []
+        self.ordered: list[DeclaredCheck] = []  # those that end the field first
         self.silent = False
         self.sparse = False  # whether only members are checked, and only where they are present
         self.below: dict[str, _Place] = {}

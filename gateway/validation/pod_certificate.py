@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of
 from gateway.jsontypes import JsonObject
-from gateway.pem import Block, blocks
+from gateway.pem import PemBlock, blocks
 from gateway.validation.certificate_terms import SHORTEST, longest_lifetime, validate_user_annotations
 from gateway.validation.field import FieldError, invalid, required, too_long, valueless
 from gateway.validation.names import byte_length, name_is_dns_subdomain
@@ -183,7 +183,7 @@ def _wrong_times(status: JsonObject, spec: JsonObject, leaf: x509.Certificate, n
     return []
 
 
-def _wrong_rest(chain: str, rest: Iterator[Block]) -> list[FieldError]:
+def _wrong_rest(chain: str, rest: Iterator[PemBlock]) -> list[FieldError]:
     for block in rest:
         if block.kind != "CERTIFICATE":
             return [invalid(CHAIN, chain, "issued certificate chain must consist entirely of CERTFICATE PEM blocks")]

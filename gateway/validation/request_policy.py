@@ -14,7 +14,7 @@ from gateway.validation.quantities import quantity_of
 MAX_OPTIONS, MAX_INT64 = 10, 2**63 - 1
 
 
-class Ranges(NamedTuple):
+class RequestPolicyRules(NamedTuple):
     """How capacities and the ranges of their request policies are judged in a release.
 
     `ratcheted`: capacities that an update leaves are not judged again, the numbers of a range are bounded, and a
@@ -25,7 +25,9 @@ class Ranges(NamedTuple):
     fractional: bool
 
 
-def validate_request_policy(policy: JsonObject, capacity: Any, path: str, ranges: Ranges) -> list[FieldError]:
+def validate_request_policy(
+    policy: JsonObject, capacity: Any, path: str, ranges: RequestPolicyRules
+) -> list[FieldError]:
     """The errors of a request policy. `capacity` is the quantity that requests share."""
     values, span, default = policy.get("validValues"), policy.get("validRange"), policy.get("default")
     if values and span is not None:
@@ -42,7 +44,7 @@ def validate_request_policy(policy: JsonObject, capacity: Any, path: str, ranges
     return []
 
 
-def _values(values: list[str], default: str, capacity: Any, path: str, ranges: Ranges) -> list[FieldError]:
+def _values(values: list[str], default: str, capacity: Any, path: str, ranges: RequestPolicyRules) -> list[FieldError]:
     found: list[FieldError] = []
     for i in range(len(values) - 1):
         if quantity_of(values[i]) > quantity_of(values[i + 1]):
@@ -71,7 +73,7 @@ def _decimal(quantity: Quantity) -> str:
     return f"{'-' * (quantity.unscaled < 0)}{digits[: quantity.scale]}.{digits[quantity.scale :]}"
 
 
-def _range(span: JsonObject, default: str, capacity: Any, path: str, ranges: Ranges) -> list[FieldError]:
+def _range(span: JsonObject, default: str, capacity: Any, path: str, ranges: RequestPolicyRules) -> list[FieldError]:
     low, high, step = span.get("min"), span.get("max"), span.get("step")
     if low is None:
         return [required(f"{path}.min", "required when validRange is defined")]
@@ -94,7 +96,9 @@ def _range(span: JsonObject, default: str, capacity: Any, path: str, ranges: Ran
     return found + (bounds or _steps(given, milli, f"{path}.step"))
 
 
-def _ends(low: str, high: str | None, default: str, capacity: Any, path: str, ranges: Ranges) -> list[FieldError]:
+def _ends(
+    low: str, high: str | None, default: str, capacity: Any, path: str, ranges: RequestPolicyRules
+) -> list[FieldError]:
     """The errors of the least and the greatest number of a range."""
     found: list[FieldError] = []
     least, wanted, most = quantity_of(low), quantity_of(default), quantity_of(capacity)

@@ -24,7 +24,7 @@ from gateway.validation.devices import (
 from gateway.validation.field import FieldError, forbidden, invalid, required, too_long, too_many
 from gateway.validation.formats import validate_dns1123_label
 from gateway.validation.names import byte_length, is_dns1123_subdomain
-from gateway.validation.request_policy import Ranges, validate_request_policy
+from gateway.validation.request_policy import RequestPolicyRules, validate_request_policy
 from gateway.validation.scheduling import validate_node_selector
 
 MAX_DEVICES, MAX_ADVANCED_DEVICES, MAX_COUNTER_SETS, MAX_COUNTERS, MAX_CONSUMED_SETS = 128, 64, 8, 32, 2
@@ -45,7 +45,7 @@ _NO_DEVICE_PLACE = (
 )
 
 
-def validate_slice(resource_slice: JsonObject, old: JsonObject | None, ranges: Ranges) -> list[FieldError]:
+def validate_slice(resource_slice: JsonObject, old: JsonObject | None, ranges: RequestPolicyRules) -> list[FieldError]:
     """The errors of a ResourceSlice. `ranges` says how the ranges of request policies are judged."""
     spec, before = resource_slice.get("spec", {}), (old or {}).get("spec", {})
     pool, found = spec.get("pool", {}), validate_driver_name(spec.get("driver", ""), "spec.driver")
@@ -135,7 +135,7 @@ def _device_places(device: JsonObject, path: str, per_device: bool) -> list[Fiel
 
 
 def _device(
-    device: JsonObject, path: str, old: JsonObject | None, per_device: bool, ranges: Ranges
+    device: JsonObject, path: str, old: JsonObject | None, per_device: bool, ranges: RequestPolicyRules
 ) -> list[FieldError]:
     found = validate_dns1123_label(f"{path}.name", name_of(device))
     attributes, capacity = device.get("attributes") or {}, device.get("capacity") or {}
@@ -192,7 +192,7 @@ def _attribute(attribute: JsonObject, path: str) -> list[FieldError]:
     return found
 
 
-def _shared_capacity(ranges: Ranges, capacity: JsonObject, path: str) -> list[FieldError]:
+def _shared_capacity(ranges: RequestPolicyRules, capacity: JsonObject, path: str) -> list[FieldError]:
     policy = capacity.get("requestPolicy")
     if policy is None:
         return []

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.schema_below import Members, later
+from gateway.validation.schema_below import CompiledMembers, later
 
 Accepts = Callable[[Any], bool]
 Compile = Callable[[JsonObject], Callable[[Any, str, Any], Sequence[Any]]]
@@ -115,7 +115,7 @@ def _array(schema: JsonObject, full: Compile) -> Accepts:
 def _object(schema: JsonObject, full: Compile) -> Accepts:
     known: JsonObject = schema.get("properties") or {}
     compiled = partial(compile_acceptance, full=full)
-    members, additional = Members(known, compiled), schema.get("additionalProperties")
+    members, additional = CompiledMembers(known, compiled), schema.get("additionalProperties")
     others = later(compiled, additional) if isinstance(additional, dict) else None
     needed: list[str] = schema.get("required") or []
 

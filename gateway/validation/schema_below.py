@@ -15,7 +15,7 @@ from gateway.time_limits import look
 R = TypeVar("R")
 
 
-class Members(dict[str, Callable[..., R]]):
+class CompiledMembers(dict[str, Callable[..., R]]):
     """Maps the name of a property to `compile(schema)`, made on first use. Raises KeyError for other names."""
 
     __slots__ = ("_compile", "_schemas")

@@ -1,7 +1,7 @@
 """Checks a value by the schema of a custom resource (OpenAPI v3, as kube-openapi validates it).
 
 A schema is compiled once, to closures that are fast for valid values. Messages and their order are kube-apiserver's. An
-update may keep invalid values that it does not change (`Before`; KEP-4008).
+update may keep invalid values that it does not change (`OldValue`; KEP-4008).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gateway.validation.field import (
 )
 from gateway.validation.go_regexp import MANY_STEPS, compiled, search, steps
 from gateway.validation.schema_accepts import compile_acceptance
-from gateway.validation.schema_below import Members, later
+from gateway.validation.schema_below import CompiledMembers, later
 from gateway.validation.schema_enums import compile_enum
 from gateway.validation.schema_formats import NUMBER_FORMATS, format_check, known_format
 from gateway.validation.schema_matches import CountedSchema, Failure, best, trying
@@ -37,21 +37,21 @@ NONE: Sequence[FieldError] = ()
 _SOME = 64  # items; checking usual ones takes less than a millisecond
 
 
-class Before(Protocol):
+class OldValue(Protocol):
     """The old value that an update replaces. `key` and `index` return the old value of a part, or None if the part has
     no counterpart. `equal` returns whether the update leaves the value as it was.
     """
 
-    def key(self, name: str) -> Before | None: ...
+    def key(self, name: str) -> OldValue | None: ...
 
-    def index(self, at: int) -> Before | None: ...
+    def index(self, at: int) -> OldValue | None: ...
 
     def equal(self) -> bool: ...
 
 
-Check = Callable[[Any, str, Before | None], Sequence[FieldError]]  # value, its path, the old value -> errors
+Check = Callable[[Any, str, OldValue | None], Sequence[FieldError]]  # value, its path, the old value -> errors
 Compile = Callable[[JsonObject], Check]
-Part = Callable[[Any, str, Before | None, list[FieldError]], None]  # the same, but adds the errors to a list
+Part = Callable[[Any, str, OldValue | None, list[FieldError]], None]  # the same, but adds the errors to a list
 
 
 def field_of(name: str) -> str:
@@ -72,7 +72,7 @@ def compile_values(schema: JsonObject, *, ranged: bool = True) -> Check:
     junctors, enum = _junctors(schema, compiled), _enum(schema)  # compiled once, for values of all types
     parts: dict[type, list[Part]] = {}  # by the Python types of the values that came so far
 
-    def check(value: Any, name: str, was: Before | None) -> Sequence[FieldError]:
+    def check(value: Any, name: str, was: OldValue | None) -> Sequence[FieldError]:
         applied = parts.get(type(value))
         if applied is None and value is not None:
             applied = parts[type(value)] = _parts(schema, type(value), compiled, ranged, (junctors, enum))
@@ -120,7 +120,7 @@ def _type(schema: JsonObject, ranged: bool) -> Part | None:
         return None
     numeric = "integer" in wanted or "number" in wanted
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         actual = _JSON_TYPES.get(type(value), "object")
         if actual == "integer" and value not in INT64:
             actual = "number"  # to Go it is a float
@@ -168,7 +168,7 @@ def _enum(schema: JsonObject) -> Part | None:
     if problem is None:
         return None
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         if (error := problem(value, field_of(name))) is not None:
             found.append(error)
 
@@ -182,7 +182,7 @@ def _string(schema: JsonObject) -> Part | None:
     if longest is None and shortest is None and matches is None:
         return None
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         if longest is not None and len(value) > longest:
             found.append(too_long(field_of(name), longest))
         elif shortest is not None and len(value) < shortest:
@@ -221,7 +221,7 @@ def _format(schema: JsonObject) -> Part | None:
     if is_one is None:
         return None
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         if not is_one(value):
             message = f"{name} in body must be of type {form}: {go_quote(value)}"
             found.append(type_invalid(field_of(name), value, message))
@@ -235,7 +235,7 @@ def _list(schema: JsonObject, compiled: Compile) -> Part | None:
     if each is None and least is None and most is None:
         return None
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         if each is not None:
             one = each()
             for i, item in enumerate(value):
@@ -256,13 +256,13 @@ def _list(schema: JsonObject, compiled: Compile) -> Part | None:
 
 def _object(schema: JsonObject, compiled: Compile) -> Part:
     known: JsonObject = schema.get("properties") or {}
-    properties = Members(known, compiled)
+    properties = CompiledMembers(known, compiled)
     additional = schema.get("additionalProperties")
     others = later(compiled, additional) if isinstance(additional, dict) else None
     least, most = schema.get("minProperties"), schema.get("maxProperties")
     needed: list[str] = schema.get("required") or []
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         size = len(value)
         spend(size + 1)
         if least is not None and size < least:
@@ -300,7 +300,7 @@ def _junctors(schema: JsonObject, compiled: Compile) -> Part | None:
 
     units = TRIED * (len(any_of) + len(one_of) + len(all_of) + 1)
 
-    def check(value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+    def check(value: Any, name: str, was: OldValue | None, found: list[FieldError]) -> None:
         spend(units)
         with trying:
             if any_of:
@@ -319,7 +319,9 @@ def _alternatives(schemas: list[JsonObject] | None, compiled: Compile) -> list[C
     return [CountedSchema(one, compiled) for one in schemas or ()]
 
 
-def _all(alternatives: list[CountedSchema], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _all(
+    alternatives: list[CountedSchema], value: Any, name: str, was: OldValue | None, found: list[FieldError]
+) -> None:
     wrong = 0
     for one in alternatives:
         look()
@@ -333,7 +335,9 @@ def _all(alternatives: list[CountedSchema], value: Any, name: str, was: Before |
         found.append(_said(name, f"validate all the schemas (allOf){none}"))
 
 
-def _any(alternatives: list[CountedSchema], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _any(
+    alternatives: list[CountedSchema], value: Any, name: str, was: OldValue | None, found: list[FieldError]
+) -> None:
     failures = list[Failure]()
     for one in alternatives:
         look()
@@ -346,7 +350,9 @@ def _any(alternatives: list[CountedSchema], value: Any, name: str, was: Before |
     found += best(failures, value)
 
 
-def _one(alternatives: list[CountedSchema], value: Any, name: str, was: Before | None, found: list[FieldError]) -> None:
+def _one(
+    alternatives: list[CountedSchema], value: Any, name: str, was: OldValue | None, found: list[FieldError]
+) -> None:
     results = list[Failure]()
     for one in alternatives:
         look()

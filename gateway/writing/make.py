@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from gateway.apply.in_versions import ToVersion
 from gateway.jsontypes import JsonObject
-from gateway.writing.unchanged_members import Kept
+from gateway.writing.unchanged_members import UnchangedMembers
 
 
 class Present(NamedTuple):
@@ -24,7 +24,7 @@ class Made(NamedTuple):
     """The new object, and what was found while it was made. An update that changes nothing has the present object."""
 
     obj: JsonObject
-    kept: Kept | None = None  # the members that it shares with the present object
+    kept: UnchangedMembers | None = None  # the members that it shares with the present object
     unstored: Sequence[str] = ()  # members and paths that are not stored as they were sent: see empty_lists.unstored
     warnings: Sequence[str] = ()
     withdrawn: bool = False  # the writer wants no update after all, so that nothing is judged; only for own writers

@@ -26,7 +26,7 @@ from gateway.writing.other_kinds import unknown_by_name
 from gateway.writing.patch_body import APPLIES, APPLY, APPLY_CBOR, JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gateway.writing.patch_steps import Fail, MakePatched, Parsed, read_anew, read_internal, read_once
 from gateway.writing.patched_type_meta import check_type_meta, named_version, read_as
-from gateway.writing.unchanged_members import Kept, holds_zero_time, kept
+from gateway.writing.unchanged_members import UnchangedMembers, holds_zero_time, kept
 from gateway.writing.write import Write
 
 Read = Callable[[Type, Any, DecodeReport], JsonObject]
@@ -181,7 +181,7 @@ def _reported_by_name(write: Write, read: Read, result: Any) -> DecodeReport:
 
 def _read(
     write: Write, read: Read, result: Any, present: Present, report: DecodeReport
-) -> tuple[JsonObject, Kept | None]:
+) -> tuple[JsonObject, UnchangedMembers | None]:
     """Decodes a patch's result. Members that the patch did not change are shared with the present object, and are
     returned, too. Raises DecodeError.
     """

@@ -26,7 +26,7 @@ class Touched(Exception):
     """A shared member was changed in place."""
 
 
-class Kept:
+class UnchangedMembers:
     """The members of a stored object that the new object shares."""
 
     __slots__ = ("_bytes", "_managers", "_old")
@@ -122,7 +122,7 @@ def _times(type_: Type, seen: set[Type]) -> set[str]:
     return found.union(*(_times(each, seen) for each in below))
 
 
-def kept(old: JsonObject | None, patched: Any) -> Kept | None:
+def kept(old: JsonObject | None, patched: Any) -> UnchangedMembers | None:
     """The members that a patch's result shares with the old object; None if there are none."""
     if old is None or type(patched) is not dict:
         return None
@@ -131,7 +131,7 @@ def kept(old: JsonObject | None, patched: Any) -> Kept | None:
         for name, member in patched.items()
         if member and type(member) in (dict, list) and member is old.get(name) and name not in _TOLD_APART
     ]
-    return Kept(old, names, _managers(old, patched)) if names else None
+    return UnchangedMembers(old, names, _managers(old, patched)) if names else None
 
 
 def _managers(old: JsonObject, patched: JsonObject) -> list[JsonObject] | None:

@@ -28,7 +28,7 @@ from gateway.writing.deletion_plan import finalized
 from gateway.writing.make import Made, MakeObject, Present
 from gateway.writing.offload import BIG, offloaded
 from gateway.writing.owners import drop_duplicate_owners
-from gateway.writing.unchanged_members import Kept, Touched, keeps
+from gateway.writing.unchanged_members import Touched, UnchangedMembers, keeps
 from gateway.writing.write import (
     Prepared,
     Write,
@@ -142,7 +142,7 @@ class _Update:
             raise
 
     async def _stored(
-        self, write: Write, current: StoredObject, old: JsonObject, new: JsonObject, kept: Kept | None
+        self, write: Write, current: StoredObject, old: JsonObject, new: JsonObject, kept: UnchangedMembers | None
     ) -> Decision:
         """Has the new object admitted, prepared and validated; decides on the result."""
         obj, admitted = await _mutated(write, new, old)
@@ -270,7 +270,7 @@ def _then_released(write: Write, old: JsonObject, finish: Finish | None) -> Fini
 
 
 async def prepare_update(
-    write: Write, admitted: Admitted, obj: JsonObject, old: JsonObject, kept: Kept | None = None
+    write: Write, admitted: Admitted, obj: JsonObject, old: JsonObject, kept: UnchangedMembers | None = None
 ) -> Prepared:
     """Fills in metadata, then runs the strategy's preparation, validation and validating admission.
 

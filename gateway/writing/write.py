@@ -31,7 +31,7 @@ from gateway.schema.decode import DecodeReport
 from gateway.validation.field import FieldError, judged
 from gateway.writing.offload import offloaded
 from gateway.writing.options import manager_of
-from gateway.writing.unchanged_members import Kept
+from gateway.writing.unchanged_members import UnchangedMembers
 from storage.change import Charge, Finish, Put
 from storage.instruments.trace import acting
 from storage.protocol import Store
@@ -111,7 +111,7 @@ class Prepared(NamedTuple):
     context: WriteContext  # that of the last phase
     replaced: bool = False  # whether admission has replaced the object that was sent
     charge: Charge | None = None  # the quota charge, made in the transaction of the write
-    kept: Kept | None = None  # the members that it shares with the old object
+    kept: UnchangedMembers | None = None  # the members that it shares with the old object
 
 
 class Written(NamedTuple):

@@ -15,7 +15,7 @@ _REQUIRE_LEADER = ("hasleader", "true")
 _AUTH_DISABLED = "etcdserver: authentication is not enabled"
 
 
-class Login:
+class AuthSession:
     """One user's session. Without a user name it never sends a request.
 
     `metadata` goes with each call; it is None until the user has logged in. It makes a member that has lost its leader

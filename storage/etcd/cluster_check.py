@@ -18,7 +18,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 
 from storage.errors import OtherCluster
-from storage.etcd.auth import Login
+from storage.etcd.auth import AuthSession
 from storage.etcd.errors import is_token_stale
 from storage.etcd.generated import rpc_pb2, stubs
 
@@ -42,7 +42,7 @@ class Belonging:
     """The cluster that the endpoints of a client belong to. A single endpoint is never checked."""
 
     def __init__(
-        self, endpoints: Sequence[CheckedEndpoint], login: Login, accepted: Callable[[], None] = lambda: None
+        self, endpoints: Sequence[CheckedEndpoint], login: AuthSession, accepted: Callable[[], None] = lambda: None
     ) -> None:
         """`accepted` is called after an endpoint was accepted."""
         self._all, self._login, self._accepted = endpoints, login, accepted

@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable
 
 from storage.errors import StorageError
 from storage.etcd.generated import kv_pb2, rpc_pb2
-from storage.etcd.swap_request import Written
+from storage.etcd.swap_request import TransactionMessage
 
 Range = Callable[[rpc_pb2.RangeRequest], Awaitable[rpc_pb2.RangeResponse]]
 
 
-async def was_never_made(sent: Written, refused: rpc_pb2.TxnResponse, read: Range) -> bool:
+async def was_never_made(sent: TransactionMessage, refused: rpc_pb2.TxnResponse, read: Range) -> bool:
     """Whether the write that was `sent` was certainly not made, and will not be. False if that cannot be told.
 
     Its first comparison, operation and read of a failed comparison are those of the write's key. `refused` is the

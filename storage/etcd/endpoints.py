@@ -13,7 +13,7 @@ from grpc import ChannelConnectivity
 from grpc.aio import AioRpcError, Metadata, UnaryUnaryMultiCallable
 
 from storage.errors import OtherCluster, StorageError, Unanswered, Unavailable
-from storage.etcd.auth import Login
+from storage.etcd.auth import AuthSession
 from storage.etcd.cluster_check import Belonging
 from storage.etcd.connections import Connections, is_connected
 from storage.etcd.errors import is_certainly_not_executed, is_token_stale, is_transient, may_be_executed, translate
@@ -92,7 +92,7 @@ class Endpoints:
 
     def __init__(self, settings: EtcdSettings) -> None:
         self.timeout = settings.timeout
-        self.login = Login(settings.username, settings.password)
+        self.login = AuthSession(settings.username, settings.password)
         pings = _AMONG_OTHERS if len(settings.endpoints) > 1 else _ALONE
         self._all = [
             EtcdEndpoint(

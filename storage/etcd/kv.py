@@ -11,7 +11,7 @@ from storage.etcd.endpoints import Endpoints, Method
 from storage.etcd.generated import kv_pb2, rpc_pb2
 from storage.etcd.range_stream import range_stream
 from storage.etcd.results import ClusterState, DeleteResult, KeyValue, PutResult, RangeResult, SwapResult, TxnResult
-from storage.etcd.swap_request import MOST_KEY, SwapRequest, Written
+from storage.etcd.swap_request import MOST_KEY, SwapRequest, TransactionMessage
 from storage.keys import prefix_end
 
 _EQUAL, _MOD, _VALUE = rpc_pb2.Compare.EQUAL, rpc_pb2.Compare.MOD, rpc_pb2.Compare.VALUE
@@ -20,7 +20,7 @@ _RANGE: Method[rpc_pb2.RangeRequest, rpc_pb2.RangeResponse] = attrgetter("kv.Ran
 _PUT: Method[rpc_pb2.PutRequest, rpc_pb2.PutResponse] = attrgetter("kv.Put")
 _DELETE: Method[rpc_pb2.DeleteRangeRequest, rpc_pb2.DeleteRangeResponse] = attrgetter("kv.DeleteRange")
 _TXN: Method[rpc_pb2.TxnRequest, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
-_SWAP: Method[Written, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
+_SWAP: Method[TransactionMessage, rpc_pb2.TxnResponse] = attrgetter("kv.Txn")
 _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrgetter("kv.Compact")
 
 
@@ -248,7 +248,7 @@ class KV:
         await self._call(_COMPACT, request, timeout=timeout, revision=revision)
 
     async def _swapped(
-        self, request: Written, timeout: float | None, key: bytes, mod_revision: int, guard: Guard | None
+        self, request: TransactionMessage, timeout: float | None, key: bytes, mod_revision: int, guard: Guard | None
     ) -> SwapResult:
         # A key has a mod revision at most once, but it may be absent several times.
         answer = await self._call(_SWAP, request, timeout=timeout, swaps=key, once=mod_revision > 0)
@@ -277,7 +277,7 @@ def _swap(key: bytes, mod_revision: int, guard: Guard | None) -> rpc_pb2.TxnRequ
 
 def _setting(
     key: bytes, value: bytes, mod_revision: int, lease: int, guard: Guard | None, beside: Sequence[Beside]
-) -> Written:
+) -> TransactionMessage:
     """A transaction that sets `key` and the keys beside it. Without anything else it is bytes."""
     if guard is None and not beside and value and 0 < len(key) <= MOST_KEY:
         return SwapRequest(key, value, mod_revision, lease)

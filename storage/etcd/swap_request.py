@@ -16,7 +16,7 @@ MOST_KEY = 112
 """The most bytes of a key: with a longer one, the length of a part with the key and a revision may take two bytes."""
 
 
-class Written(Protocol):
+class TransactionMessage(Protocol):
     """A transaction: a message of protobuf, or a SwapRequest."""
 
     def SerializeToString(self) -> bytes:

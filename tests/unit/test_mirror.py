@@ -16,7 +16,18 @@ FOLDERS = {"deploy": "of deploy/, which is no package"}
 OF_NO_MODULE = frozenset(
     {
         *("chance", "conformance", "crashed_worker", "kept", "long", "mirror", "mutations", "order", "simulation"),
-        *("log_texts", "memories", "names", "patterns", "pieces_that_fail", "readers", "rooms", "scripts", "start", "structure"),
+        *(
+            "log_texts",
+            "memories",
+            "names",
+            "patterns",
+            "pieces_that_fail",
+            "readers",
+            "rooms",
+            "scripts",
+            "start",
+            "structure",
+        ),
         *("survival", "troubleshooting", "where", "workers"),
     }
 )

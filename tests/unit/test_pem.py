@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from gateway.pem import Block, blocks, certificates_in
+from gateway.pem import PemBlock, blocks, certificates_in
 from gateway.validation.certificate_pem import certificates_problem, request_problem
 from gateway.validation.key_pairs import key_pair_problem
 from tests.limits import at_most_cpu
@@ -48,9 +48,9 @@ def test_what_is_found(data: bytes, kinds: list[bytes]) -> None:
 
 
 def test_parts() -> None:
-    assert list(blocks(b"x\n" + ONE + b"\n")) == [Block("A", False, b"a", ONE)]
+    assert list(blocks(b"x\n" + ONE + b"\n")) == [PemBlock("A", False, b"a", ONE)]
     with_header = ONE.replace(b"\nYQ", b"\nk: v\n\nYQ")
-    assert list(blocks(with_header)) == [Block("A", True, b"a", with_header)]
+    assert list(blocks(with_header)) == [PemBlock("A", True, b"a", with_header)]
 
 
 @pytest.mark.parametrize("pump", HOSTILE)

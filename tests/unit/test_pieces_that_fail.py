@@ -18,7 +18,7 @@ from gateway.encryption.encryption import Encryption
 from gateway.encryption.kms import provider
 from gateway.encryption.kms.provider import KmsProvider
 from gateway.encryption.kms.service import KmsError, KmsService
-from gateway.encryption.resources import Keys
+from gateway.encryption.resources import KeyResources
 from gateway.observability.watchdog import Watchdog
 from storage.embedded.member import EmbeddedEtcd
 from storage.embedded.supervision import Supervised
@@ -155,7 +155,7 @@ async def test_a_configuration_that_fails_does_not_keep_the_next_one_from_being_
         "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\n"
         "resources:\n- resources: [secrets]\n  providers:\n  - identity: {}\n"
     )
-    encryption = Encryption(path, Keys(b"/registry/", {}), "here")
+    encryption = Encryption(path, KeyResources(b"/registry/", {}), "here")
     taken: list[object] = []
 
     async def replace(rules: object) -> None:

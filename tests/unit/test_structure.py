@@ -231,7 +231,7 @@ PARTS = frozenset({
     "gateway.kinds.objects.Objects",
     "gateway.launch.app.App",
     "gateway.observability.siblings.SiblingProcesses",
-    "gateway.operations.application.Operational",
+    "gateway.operations.application.OperationsApplication",
     "gateway.quotas.charges.Charges",
     "gateway.requests.handler.Handler",
     "gateway.requests.interposed_stages.Interposed",

@@ -15,7 +15,7 @@ from gateway.access.authentication import Authenticated, InvalidCredentials, dec
 from gateway.access.issuers.claim_mapper import ClaimError, Mapper
 from gateway.access.issuers.key_set import KeySet, KeySetError
 from gateway.access.issuers.settings import IssuerSettings
-from gateway.access.web_tokens import Unverified, header_of, untrusted_claims, verified_claims
+from gateway.access.web_tokens import UnverifiedToken, header_of, untrusted_claims, verified_claims
 from gateway.jsontypes import JsonObject
 from gateway.memo import Recent, memory_of
 from gateway.release.gates import Enabled
@@ -102,7 +102,7 @@ class IssuerTokens:
             for key in keys:
                 try:
                     return await decoded(token, partial(verified_claims, token, key.key, algorithm))
-                except Unverified:
+                except UnverifiedToken:
                     continue
         raise InvalidCredentials("oidc: verify token: failed to verify signature: failed to verify id token signature")
 

@@ -15,7 +15,7 @@ NOTHING = Quantity(0)
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class RequestedResources:
     """What a container, a pod or a claim requests, and what it is limited to."""
 
     requests: Quantities
@@ -27,7 +27,7 @@ def quantities(texts: Mapping[str, str] | None) -> dict[str, Quantity]:
     return {name: parse_quantity(text) for name, text in texts.items()} if texts else {}
 
 
-def minimum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+def minimum(kind: str, name: str, enforced: Quantity, usage: RequestedResources) -> str:
     """The message if a request or limit is below the minimum, or there is no request; else ""."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"minimum {name} usage per {kind} is {enforced}"
@@ -41,7 +41,7 @@ def minimum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
     return ""
 
 
-def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+def maximum(kind: str, name: str, enforced: Quantity, usage: RequestedResources) -> str:
     """The message if a limit or request is above the maximum, or there is no limit; else ""."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"maximum {name} usage per {kind} is {enforced}"
@@ -55,7 +55,7 @@ def maximum(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
     return ""
 
 
-def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+def maximum_request(kind: str, name: str, enforced: Quantity, usage: RequestedResources) -> str:
     """As `maximum` for objects without limits, such as claims: the message if the request is too large or missing."""
     request = usage.requests.get(name)
     about = f"maximum {name} usage per {kind} is {enforced}"
@@ -65,7 +65,7 @@ def maximum_request(kind: str, name: str, enforced: Quantity, usage: Usage) -> s
     return f"{about}, but request is {request}" if requested > most else ""
 
 
-def ratio(kind: str, name: str, enforced: Quantity, usage: Usage) -> str:
+def ratio(kind: str, name: str, enforced: Quantity, usage: RequestedResources) -> str:
     """The message if limit divided by request is above the maximum, or one of them is missing or 0; else ""."""
     request, limit = usage.requests.get(name), usage.limits.get(name)
     about = f"{name} max limit to request ratio per {kind} is {enforced}"
@@ -87,7 +87,7 @@ def _comparable(request: Quantity, limit: Quantity, enforced: Quantity) -> tuple
     return request.value, limit.value, enforced.value
 
 
-Constraint = Callable[[str, str, Quantity, Usage], str]
+Constraint = Callable[[str, str, Quantity, RequestedResources], str]
 OF_PODS: tuple[tuple[str, Constraint], ...] = (("min", minimum), ("max", maximum), ("maxLimitRequestRatio", ratio))
 OF_CLAIMS: tuple[tuple[str, Constraint], ...] = (("min", minimum), ("max", maximum_request))
 
@@ -96,7 +96,7 @@ def violations(
     limit: Mapping[str, Mapping[str, str]],
     constraints: tuple[tuple[str, Constraint], ...],
     kind: str,
-    usage: Usage,
+    usage: RequestedResources,
     kept: Collection[str] = (),
 ) -> Iterator[str]:
     """Yields a message for each constraint of one LimitRange item that a usage violates.

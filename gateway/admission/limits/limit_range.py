@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gateway.admission.limits.constraints import OF_CLAIMS, OF_PODS, Usage, quantities, violations
+from gateway.admission.limits.constraints import OF_CLAIMS, OF_PODS, RequestedResources, quantities, violations
 from gateway.admission.limits.pod_usage import pod_usage
 from gateway.defaults.pod_level_resources import default_pod_resources
 from gateway.jsontypes import JsonObject
@@ -72,7 +72,7 @@ def violations_of_pod(limit_range: JsonObject, spec: JsonObject) -> Iterator[str
                     for container in spec.get(key) or ():
                         yield from violations(limit, OF_PODS, "Container", _usage(container))
             case "Pod":
-                usage = Usage(pod_usage(spec, "requests"), pod_usage(spec, "limits"))
+                usage = RequestedResources(pod_usage(spec, "requests"), pod_usage(spec, "limits"))
                 yield from violations(limit, OF_PODS, "Pod", usage)
 
 
@@ -81,7 +81,7 @@ def violations_of_claim(limit_range: JsonObject, spec: JsonObject, old: JsonObje
 
     Requests that the old claim has too are not checked again (kubernetes 142170).
     """
-    usage = Usage(_usage(spec).requests, {})
+    usage = RequestedResources(_usage(spec).requests, {})
     before = _usage(old or {}).requests
     kept = frozenset(name for name, request in usage.requests.items() if before.get(name) == request)
     for limit in limit_range["spec"].get("limits") or ():
@@ -89,6 +89,6 @@ def violations_of_claim(limit_range: JsonObject, spec: JsonObject, old: JsonObje
             yield from violations(limit, OF_CLAIMS, "PersistentVolumeClaim", usage, kept)
 
 
-def _usage(holder: JsonObject) -> Usage:
+def _usage(holder: JsonObject) -> RequestedResources:
     resources = holder.get("resources") or {}
-    return Usage(quantities(resources.get("requests")), quantities(resources.get("limits")))
+    return RequestedResources(quantities(resources.get("requests")), quantities(resources.get("limits")))

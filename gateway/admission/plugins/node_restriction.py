@@ -20,9 +20,9 @@ def _handles(resource: Resource, operation: Operation) -> bool:
 
 
 def _make(parts: PluginParts) -> PluginReviews:
-    from gateway.admission.plugins.node_writes import Restriction
+    from gateway.admission.plugins.node_writes import NodeWrites
 
-    return PluginReviews(admit=Restriction(parts).admit)
+    return PluginReviews(admit=NodeWrites(parts).admit)
 
 
 PLUGIN = Plugin("NodeRestriction", _handles, _make)

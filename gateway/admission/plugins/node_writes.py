@@ -64,7 +64,7 @@ _BOUND_SOURCES = {
 }
 
 
-class Restriction:
+class NodeWrites:
     """Checks the writes of nodes."""
 
     def __init__(self, parts: PluginParts) -> None:
@@ -218,16 +218,16 @@ class Restriction:
         return str((pod.get("spec") or {}).get("nodeName", ""))
 
 
-_REVIEWS: Mapping[str, Callable[[Restriction, str, Admission], Awaitable[None]]] = {
-    "/pods": Restriction._pod,
-    "/nodes": Restriction._node,
-    "/persistentvolumeclaims": Restriction._claim,
-    "/serviceaccounts": Restriction._account,
-    "coordination.k8s.io/leases": Restriction._lease,
-    "storage.k8s.io/csinodes": Restriction._csi_node,
-    "resource.k8s.io/resourceslices": Restriction._slice,
-    "certificates.k8s.io/certificatesigningrequests": Restriction._signing_request,
-    "certificates.k8s.io/podcertificaterequests": Restriction._certificate,
+_REVIEWS: Mapping[str, Callable[[NodeWrites, str, Admission], Awaitable[None]]] = {
+    "/pods": NodeWrites._pod,
+    "/nodes": NodeWrites._node,
+    "/persistentvolumeclaims": NodeWrites._claim,
+    "/serviceaccounts": NodeWrites._account,
+    "coordination.k8s.io/leases": NodeWrites._lease,
+    "storage.k8s.io/csinodes": NodeWrites._csi_node,
+    "resource.k8s.io/resourceslices": NodeWrites._slice,
+    "certificates.k8s.io/certificatesigningrequests": NodeWrites._signing_request,
+    "certificates.k8s.io/podcertificaterequests": NodeWrites._certificate,
 }
 
 

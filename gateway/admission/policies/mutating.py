@@ -21,7 +21,7 @@ from gateway.admission.policies.mutation import MutatingPolicy
 from gateway.admission.policies.namespace import namespace_of
 from gateway.admission.policies.params import ConfigurationError
 from gateway.admission.policies.target_type import TargetType
-from gateway.admission.policies.turns import Turns
+from gateway.admission.policies.turns import EvaluationTurns
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
 from gateway.admission.request_value import request_value
@@ -98,7 +98,7 @@ class _Mutating:
     admission: Admission
     decisions: Decisions
     failures: list[tuple[str, str]] = field(default_factory=list)
-    turns: Turns = field(default_factory=Turns)
+    turns: EvaluationTurns = field(default_factory=EvaluationTurns)
 
     def _fail(
         self, policy: AdmissionPolicy[MutatingPolicy], binding: PolicyBinding | None, message: str, reason: str = ""

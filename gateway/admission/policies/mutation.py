@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gateway.admission.condition_metrics import Asker
+from gateway.admission.condition_metrics import ConditionOwner
 from gateway.admission.expressions import Activation, Evaluation, Match, MatchConditions, OutOfBudget
 from gateway.admission.policies.apply_configuration import MutationFailed, apply_configuration
 from gateway.admission.policies.json_patch import apply_patches
@@ -38,7 +38,7 @@ class MutatingPolicy:
     """The compiled expressions of one policy."""
 
     def __init__(self, name: str, spec: JsonObject, enabled: Enabled = DEFAULT_GATES.enabled) -> None:
-        self._asker = Asker(name, "policy", "validate")  # kube-apiserver's label, though the policy mutates
+        self._asker = ConditionOwner(name, "policy", "validate")  # kube-apiserver's label, though the policy mutates
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
         self.again = spec.get("reinvocationPolicy") == "IfNeeded"
         expressions = PolicyExpressions("paramKind" in spec, composed=True, edition=edition_of(enabled))

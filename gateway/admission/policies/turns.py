@@ -8,7 +8,7 @@ import time
 _LONG = 0.005  # seconds that one write may keep the loop to itself
 
 
-class Turns:
+class EvaluationTurns:
     """Measures for how long a write has had the event loop to itself."""
 
     __slots__ = ("_since",)

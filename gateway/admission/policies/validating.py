@@ -16,7 +16,7 @@ from gateway.admission.policies.configuration import AdmissionPolicy, Bound, Pol
 from gateway.admission.policies.metrics import Action, observe_validation
 from gateway.admission.policies.namespace import namespace_of
 from gateway.admission.policies.params import ConfigurationError
-from gateway.admission.policies.turns import Turns
+from gateway.admission.policies.turns import EvaluationTurns
 from gateway.admission.policies.validation import DEFAULT_REASON, Denial, Judgement, ValidatingPolicy
 from gateway.admission.record import Admission
 from gateway.admission.refusal import refused
@@ -64,7 +64,7 @@ class _Review:
     decisions: Decisions
     denied: list[tuple[str, str]] = field(default_factory=list)
     failures: list[JsonObject] = field(default_factory=list)
-    turns: Turns = field(default_factory=Turns)
+    turns: EvaluationTurns = field(default_factory=EvaluationTurns)
 
     def _deny(self, policy: str, binding: PolicyBinding | None, message: str, reason: str = DEFAULT_REASON) -> None:
         by = f"ValidatingAdmissionPolicy '{policy}'" + (f" with binding '{binding.name}'" if binding else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gateway.admission.condition_metrics import Asker
+from gateway.admission.condition_metrics import ConditionOwner
 from gateway.admission.expressions import Activation, Evaluation, MatchConditions, OutOfBudget, Result
 from gateway.cel.costs import PER_EXPRESSION, PER_OBJECT
 from gateway.cel.editions import edition_of
@@ -56,7 +56,7 @@ class ValidatingPolicy:
     """The compiled expressions of one policy."""
 
     def __init__(self, name: str, spec: JsonObject, enabled: Enabled = DEFAULT_GATES.enabled) -> None:
-        self._asker = Asker(name, "policy", "validate")
+        self._asker = ConditionOwner(name, "policy", "validate")
         self._fails = spec.get("failurePolicy", "Fail") != "Ignore"
         expressions = PolicyExpressions("paramKind" in spec, composed=True, edition=edition_of(enabled))
         self._variables: Mapping[str, Compiled] = compiled_variables(spec, expressions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 
 from gateway.admission.chain import PluginParts
-from gateway.admission.condition_metrics import Asker, exclude
+from gateway.admission.condition_metrics import ConditionOwner, exclude
 from gateway.admission.decisions import Decisions
 from gateway.admission.expressions import Activation, activation_of
 from gateway.admission.matcher import Candidate, MatchTarget, selects
@@ -44,7 +44,7 @@ class Selection:
             return None
         if hook.conditions is None:
             return target
-        asker = Asker(hook.name, "webhook", self._half)
+        asker = ConditionOwner(hook.name, "webhook", self._half)
         match = await hook.conditions.match(await self._activation(target), fail=hook.fails, asker=asker)
         if match.error:
             raise forbidden(admission.gvr.group, admission.gvr.resource, admission.name, match.error)

@@ -11,7 +11,7 @@ from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled
 from gateway.validation.checks import same
 from gateway.validation.field import FieldError, go_quote
-from gateway.validation.request_policy import Ranges
+from gateway.validation.request_policy import RequestPolicyRules
 from gateway.validation.resource_slice import validate_slice
 
 _LISTS = ("bools", "ints", "strings", "versions")  # fields of list attributes, whose gate is off
@@ -54,7 +54,7 @@ def _warnings(obj: JsonObject, context: WriteContext) -> list[str]:
 
 def strategies(enabled: Enabled) -> dict[str, Strategy]:
     """The strategies by the values of feature gates."""
-    ranges = Ranges(enabled("DeviceCapacityRatcheted"), enabled("DRAFractionalCapacityRange"))
+    ranges = RequestPolicyRules(enabled("DeviceCapacityRatcheted"), enabled("DRAFractionalCapacityRange"))
 
     def validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         return validate_slice(obj, None, ranges)

@@ -72,9 +72,7 @@ def refusal(server: ApiServer, method: str, path: str, body: Object | None = Non
     return ""
 
 
-def test_a_policy_is_in_force_as_long_as_it_and_its_binding_exist(
-    server: ApiServer, place: str
-) -> None:
+def test_a_policy_is_in_force_as_long_as_it_and_its_binding_exist(server: ApiServer, place: str) -> None:
     maps = f"/api/v1/namespaces/{place}/configmaps"
     spec = {"validations": [{"expression": "object.data.x == 'y'", "message": "x is not y"}]}
     for _ in range(5):

@@ -6,12 +6,12 @@ import asyncio
 from pathlib import Path
 
 from gateway.encryption.encryption import Encryption
-from gateway.encryption.resources import Keys
+from gateway.encryption.resources import KeyResources
 from tests.integration.encryption.etcd import IDENTITY, by_key, configured, kms
 from tests.integration.encryption.kms_process import Kms
 
 SECRET = b"/registry/secrets/default/s"
-KEYS = Keys(b"/registry/", {b"secrets": ("", "secrets")})
+KEYS = KeyResources(b"/registry/", {b"secrets": ("", "secrets")})
 
 
 async def test_the_newest_configuration_stays_in_force(tmp_path: Path, plugin: Kms) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gateway.encryption.encryption import Encryption
-from gateway.encryption.resources import Keys
+from gateway.encryption.resources import KeyResources
 from gateway.launch.feeder import other_keys
 from storage.embedded import EmbeddedEtcd
 from storage.entry import CorruptEntry, Entry
@@ -366,7 +366,7 @@ async def test_values_are_decrypted_once_and_read_by_whoever_has_the_keys(
     root, (old, new) = b"/registry/", (tmp_path / "old.json", tmp_path / "new.json")
     configured(old, by_key("aesgcm", "a"), resources=("pods",))
     configured(new, by_key("aesgcm", "b", "a"), resources=("pods",))
-    keys = Keys(root, {b"pods": ("", "pods")})
+    keys = KeyResources(root, {b"pods": ("", "pods")})
     of_feeder, of_node, of_writer = Encryption(old, keys, "f"), Encryption(old, keys, "n"), Encryption(new, keys, "w")
     settings = EtcdSettings((own_etcd.endpoint,), timeout=PATIENCE)
     async with AsyncExitStack() as stack:

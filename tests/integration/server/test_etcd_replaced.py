@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from apiserver_gateway.testing import ApiServer, api_server
 from gateway.credentials.identity import keep, own, seal, shared_key
-from gateway.launch.shared_identity import SharedIdentity
+from gateway.launch.shared_identity import IdentityStore
 from gateway.settings.config import Settings
 from storage.embedded import EmbeddedEtcd
 from storage.etcd import EtcdClient, EtcdSettings
@@ -96,11 +96,11 @@ async def test_another_identity_is_not_replaced_and_told(
     other = seal(own(tmp_path / "other"), b"0123456789abcdef")
     await etcd_client.create(shared_key(settings).encode(), other)
     async with will_log("replicas do not share one identity: etcd has the identity of other servers"):
-        running = asyncio.create_task(SharedIdentity(cast(Any, gateway)).run())
+        running = asyncio.create_task(IdentityStore(cast(Any, gateway)).run())
     running.cancel()
     found = await etcd_client.get(shared_key(settings).encode())
     assert found is not None and found.value == other
     secret.unlink()
     async with will_log("the identity of --identity-key-file could not be stored again in etcd"):
-        running = asyncio.create_task(SharedIdentity(cast(Any, gateway)).run())
+        running = asyncio.create_task(IdentityStore(cast(Any, gateway)).run())
     running.cancel()

@@ -17,7 +17,7 @@ from tests.integration.server.client import Answer, ask
 from tests.integration.server.test_while_starting import held, refused, unknown
 from tests.until import until
 
-IN_PARTS = {"storage.feed.MANY": -1, "gateway.requests.start_stages.PATIENCE": 0.5}
+IN_PARTS = {"storage.feed.MANY": -1, "gateway.requests.start_stages.LOAD_TIMEOUT": 0.5}
 MAPS = "/api/v1/namespaces/default/configmaps"
 COUNT = 40  # more than of any other resource: so they are loaded last
 THINGS = "/apis/example.org/v1/things"

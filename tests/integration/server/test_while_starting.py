@@ -19,7 +19,7 @@ from tests.until import until
 
 LOAD = "storage.load"
 SETTINGS = "/api/v1/namespaces/default/configmaps"
-PATIENT = {"gateway.requests.start_stages.PATIENCE": 60.0}  # who waits is not refused while the machine is busy
+PATIENT = {"gateway.requests.start_stages.LOAD_TIMEOUT": 60.0}  # who waits is not refused while the machine is busy
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from gateway.aggregation.contents import Contents
+from gateway.aggregation.contents import NamespaceContents
 from gateway.aggregation.objects import ObjectClient
 from gateway.endpoints.foreign import ForeignKind, Left
 from gateway.http.user import ITSELF
@@ -42,7 +42,7 @@ async def emptied(server: Server, *versions: str) -> Left:
     services = SimpleNamespace(remote={("e.com", each): service for each in kinds}, preferred=lambda: list(kinds))
     discovered = SimpleNamespace(kinds=lambda version: [kinds[version]])
     objects = ObjectClient(*cast(Any, (services, server, None, None)))
-    return await Contents(*cast(Any, (services, discovered, objects))).empty("n", ITSELF)
+    return await NamespaceContents(*cast(Any, (services, discovered, objects))).empty("n", ITSELF)
 
 
 async def test_a_server_without_deletecollection_is_asked_for_each() -> None:

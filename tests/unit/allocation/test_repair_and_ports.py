@@ -13,7 +13,7 @@ from gateway.allocation.addresses import Addresses, AddressOwner
 from gateway.allocation.errors import AllocationError, RangeFull
 from gateway.allocation.metrics import LEAK, REPAIRED_ADDRESSES, REPAIRED_PORTS
 from gateway.allocation.ports import NodePorts
-from gateway.allocation.repair import ROUNDS, Suspects, repair
+from gateway.allocation.repair import ROUNDS, UnusedAllocations, repair
 from gateway.http.status import StatusError
 from gateway.jsontypes import loads
 from gateway.writing.hooks import OwnObjects, service_allocation
@@ -175,7 +175,7 @@ async def test_repair_gives_back_what_nobody_uses_after_a_while(api: Api) -> Non
     address = await leaked.allocate_next("IPv4", PARENT, dry_run=False)
     ports = NodePorts(api.store, "/registry", 30000, 32767)  # type: ignore[arg-type]  # a store in memory
     await ports.allocate(30001)
-    suspects, suspected_ports = Suspects(), Suspects()
+    suspects, suspected_ports = UnusedAllocations(), UnusedAllocations()
     for _ in range(ROUNDS):
         assert f"/registry/ipaddresses/{address}".encode() in api.store.objects
         await repair(service_allocation(api.endpoints), suspects, suspected_ports)
@@ -188,5 +188,5 @@ async def test_repair_takes_what_services_use(api: Api) -> None:
     _, made = await api.send("POST", SERVICES, service(type="NodePort"))
     key = f"/registry/ipaddresses/{made['spec']['clusterIP']}".encode()
     del api.store.objects[key]
-    await repair(service_allocation(api.endpoints), Suspects(), Suspects())
+    await repair(service_allocation(api.endpoints), UnusedAllocations(), UnusedAllocations())
     assert key in api.store.objects

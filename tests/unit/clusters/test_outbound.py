@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from gateway.clusters.outbound import Outward
+from gateway.clusters.outbound import OutboundRules
 from gateway.outbound.names import resolved
 from gateway.outbound.sockets import Bounds, dialled
 
@@ -22,12 +22,12 @@ from gateway.outbound.sockets import Bounds, dialled
     ],
 )  # fmt: skip
 def test_addresses_of_hosts_and_clouds_are_refused(address: str) -> None:
-    assert not Outward()(address)
+    assert not OutboundRules()(address)
 
 
 @pytest.mark.parametrize("address", ["10.0.0.7", "192.168.1.1", "203.0.114.9", "2606:4700::1", "fd12::1"])
 def test_others_are_allowed(address: str) -> None:
-    assert Outward()(address)
+    assert OutboundRules()(address)
 
 
 async def test_a_client_reaches_what_is_allowed() -> None:
@@ -40,9 +40,9 @@ async def test_a_client_reaches_what_is_allowed() -> None:
     async with server:
         host, port = server.sockets[0].getsockname()
         (await dialled(host, port)).close()
-        (await dialled(host, port, Bounds(Outward(["127.0.0.0/8"]), resolved))).close()
+        (await dialled(host, port, Bounds(OutboundRules(["127.0.0.0/8"]), resolved))).close()
         with pytest.raises(PermissionError, match="may not call this address"):
-            await dialled(host, port, Bounds(Outward(), resolved))
+            await dialled(host, port, Bounds(OutboundRules(), resolved))
         with pytest.raises(PermissionError, match="may not call this address"):
             await dialled(host, port, Bounds(but_this_host, resolved))
 
@@ -73,9 +73,9 @@ def closed_port() -> int:
 
 @pytest.mark.parametrize(("address", "of_host"), [("127.0.0.1", False), ("::ffff:127.0.0.2", True), ("10.1.2.3", True)])
 def test_networks_that_are_named_are_allowed(address: str, of_host: bool) -> None:
-    assert Outward(["127.0.0.0/8", "10.1.0.0/16"])(address, of_host=of_host)
+    assert OutboundRules(["127.0.0.0/8", "10.1.0.0/16"])(address, of_host=of_host)
 
 
 @pytest.mark.parametrize("address", ["::1", "169.254.169.254", "10.2.0.1"])
 def test_no_other_one_of_this_host_is_allowed_then(address: str) -> None:
-    assert not Outward(["127.0.0.0/8", "10.1.0.0/16"])(address, of_host=True)
+    assert not OutboundRules(["127.0.0.0/8", "10.1.0.0/16"])(address, of_host=True)

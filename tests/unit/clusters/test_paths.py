@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.audit.cluster import CLUSTER
-from gateway.clusters.outbound import Outward
+from gateway.clusters.outbound import OutboundRules
 from gateway.clusters.paths import named, names_of, within
 
 
@@ -61,7 +61,7 @@ def test_the_rest_of_the_scope_stays() -> None:
 
 @pytest.mark.parametrize("address", ["192.0.2.1", "10.1.2.3", "2001:4860::1", "fd00::1"])
 def test_other_hosts_may_be_called(address: str) -> None:
-    assert Outward()(address)
+    assert OutboundRules()(address)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_other_hosts_may_be_called(address: str) -> None:
     ],
 )
 def test_this_host_and_its_surroundings_may_not(address: str) -> None:
-    assert not Outward()(address)
+    assert not OutboundRules()(address)
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ import asyncio
 
 import pytest
 
-from gateway.clusters.turns import Turns
+from gateway.clusters.turns import RequestTurns
 from gateway.flowcontrol.level import Refused
 
 FLOOD = 200
 
 
 async def test_others_wait_for_few_of_a_flood() -> None:
-    busy, other = Turns(), Turns()
+    busy, other = RequestTurns(), RequestTurns()
     done: list[str] = []
 
-    async def request(turns: Turns, name: str) -> None:
+    async def request(turns: RequestTurns, name: str) -> None:
         for _ in range(2):  # of a closed loop: the next one comes when the first one is answered
             turn = turns.take()
             if turn is not None:
@@ -34,7 +34,7 @@ async def test_others_wait_for_few_of_a_flood() -> None:
 
 
 async def test_they_begin_in_the_order_in_which_they_came() -> None:
-    turns, begun = Turns(), list[int]()
+    turns, begun = RequestTurns(), list[int]()
 
     async def request(number: int) -> None:
         turn = turns.take()
@@ -50,7 +50,7 @@ async def test_they_begin_in_the_order_in_which_they_came() -> None:
 
 
 async def test_too_many_that_wait_are_refused() -> None:
-    turns = Turns()
+    turns = RequestTurns()
     turns.most = 2
     assert turns.take() is None
     waiting = [turns.take(), turns.take()]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from gateway.controllers import election
-from gateway.controllers.delivery_count import Telling
+from gateway.controllers.delivery_count import DeliveryCount
 from gateway.controllers.observer import Observer
 from gateway.customresources.definitions import Definitions
 from gateway.kinds.registry import Registry
@@ -89,7 +89,7 @@ async def test_a_follower_that_fails_keeps_nothing_from_the_others(caplog: pytes
     broken, well = Follower(True), Follower(False)
     resource = SimpleNamespace(cache=cache)
     endpoints: Any = SimpleNamespace(registry=SimpleNamespace(stored=lambda: [""]), of_resource=lambda _: resource)
-    observer = Observer(endpoints, [broken, well], Telling())
+    observer = Observer(endpoints, [broken, well], DeliveryCount())
     running = asyncio.create_task(observer.run())
     await asyncio.sleep(0)
     put(cache, "a", 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from gateway.controllers.delivery_count import Telling
+from gateway.controllers.delivery_count import DeliveryCount
 
 
 async def turns() -> None:
@@ -13,7 +13,7 @@ async def turns() -> None:
 
 
 async def test_what_is_there_when_it_is_asked_is_waited_for() -> None:
-    telling = Telling()
+    telling = DeliveryCount()
     await telling.reached()
     telling.expected = 3
     first = asyncio.create_task(telling.reached())
@@ -32,7 +32,7 @@ async def test_what_is_there_when_it_is_asked_is_waited_for() -> None:
 
 
 async def test_one_that_has_given_up_holds_up_nobody() -> None:
-    telling = Telling()
+    telling = DeliveryCount()
     telling.expected = 1
     gone, waits = (asyncio.create_task(telling.reached()) for _ in range(2))
     await turns()

@@ -64,9 +64,7 @@ def test_a_part_of_many_alternatives_is_visited_like_any_other() -> None:
     ("api_version", "kind"),
     [(version, kind) for version, kinds in MODULES.items() for kind in kinds],
 )
-def test_every_defaulter_takes_the_smallest_object_and_is_idempotent(
-    api_version: str, kind: str
-) -> None:
+def test_every_defaulter_takes_the_smallest_object_and_is_idempotent(api_version: str, kind: str) -> None:
     apply = defaulter_for(api_version, kind)
     assert apply is not None
     obj: dict[str, Any] = {"metadata": {"name": "a"}}

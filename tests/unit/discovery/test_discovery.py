@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from gateway.discovery.discovery import Discovery
-from gateway.encodings.rendering_process import Apart
+from gateway.encodings.rendering_process import RenderingProcess
 from gateway.encodings.yaml import to_yaml
 from gateway.http.exchange import Request, Response
 from gateway.http.status import StatusError
@@ -24,7 +24,7 @@ V2 = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 V2_BETA = ";g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
 
-class Here(Apart):
+class Here(RenderingProcess):
     """Renders in this process, and counts."""
 
     count = 0

@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from gateway.encodings.rendering_budget import Renderings
-from gateway.encodings.rendering_process import Apart, RenderingFailed
+from gateway.encodings.rendering_process import RenderingFailed, RenderingProcess
 from gateway.encodings.yaml import to_yaml
 from gateway.http.status import StatusError
 
@@ -57,7 +57,7 @@ def test_places_come_back_without_a_collection() -> None:
 
 def test_yaml_from_another_process_is_the_same() -> None:
     async def run() -> None:
-        apart = Apart()
+        apart = RenderingProcess()
         documents = [b'{"a":[1,"\xc3\xa4",null]}', b"[]", b'{"b":"' + b"x" * 300_000 + b'"}']
         made = await asyncio.gather(*(apart.yaml(document) for document in documents))
         assert made == [to_yaml(document) for document in documents]
@@ -72,7 +72,7 @@ def test_yaml_from_another_process_is_the_same() -> None:
 
 def test_the_other_process_ends_with_the_server_whatever_it_renders() -> None:
     async def run() -> None:
-        apart = Apart()
+        apart = RenderingProcess()
         await apart.close()  # before it has begun, nothing is there to end
         assert await apart.yaml(b"{}") == b"{}\n"
         process = apart._process

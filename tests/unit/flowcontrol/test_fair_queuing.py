@@ -10,7 +10,7 @@ from functools import cache
 
 from gateway.flowcontrol.fair_queuing import Dealing, Queue, Queuing
 from gateway.flowcontrol.level import PriorityLevel, Refused
-from gateway.flowcontrol.sharing import Limits
+from gateway.flowcontrol.sharing import SeatLimits
 from tests.unit.flowcontrol.virtual_loop import play
 
 SEATS = 18
@@ -24,7 +24,7 @@ class Played:
     def __init__(self, seats: int = SEATS, length: int = 50) -> None:
         self.loop, self._random = asyncio.get_running_loop(), random.Random(1)
         self.level = PriorityLevel("l", self.loop.time)
-        self.level.limit, self.level.limits = seats, Limits(seats, seats, seats)
+        self.level.limit, self.level.limits = seats, SeatLimits(seats, seats, seats)
         self.level.queue_up(Queuing(128, 6, length))
         self.refused: Counter[str] = Counter()
         self.served: dict[str, list[float]] = {name: [] for name in HANDS}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gateway.flowcontrol.fair_queuing import Queuing
 from gateway.flowcontrol.level import Cause, PriorityLevel, Refused, Seats
-from gateway.flowcontrol.sharing import Limits
+from gateway.flowcontrol.sharing import SeatLimits
 
 
 class Clock:
@@ -25,7 +25,7 @@ class Clock:
 
 def level(limit: int, queues: int = 0, length: int = 50, clock: Clock | None = None) -> PriorityLevel:
     made = PriorityLevel("l", clock or Clock())
-    made.limits, made.limit = Limits(limit, limit, limit), limit
+    made.limits, made.limit = SeatLimits(limit, limit, limit), limit
     if queues:
         made.queue_up(Queuing(queues, 1, length))
     return made

@@ -11,7 +11,7 @@ from gateway.flowcontrol.demand import Demand
 from gateway.flowcontrol.limiter import FlowControl
 from gateway.flowcontrol.objects import LEVELS, default_levels
 from gateway.flowcontrol.retry_after import MOST, Retrying
-from gateway.flowcontrol.sharing import Limits, SeatClaim, divided, nominal_limits
+from gateway.flowcontrol.sharing import SeatClaim, SeatLimits, divided, nominal_limits
 from gateway.flowcontrol.shuffle_shards import flow_hash, hand
 
 
@@ -31,9 +31,9 @@ def test_division_keeps_the_bounds_and_gives_all_where_it_can(seats: int, wanted
 
 
 def test_shares_percentages_and_rounding() -> None:
-    assert nominal_limits(600, 40, 245, 50, None) == Limits(98, 49, 698)
-    assert nominal_limits(600, 10, 245, 0, 20) == Limits(25, 25, 30)
-    assert nominal_limits(600, 0, 245, 0, 0) == Limits(0, 0, 0)
+    assert nominal_limits(600, 40, 245, 50, None) == SeatLimits(98, 49, 698)
+    assert nominal_limits(600, 10, 245, 0, 20) == SeatLimits(25, 25, 30)
+    assert nominal_limits(600, 0, 245, 0, 0) == SeatLimits(0, 0, 0)
 
 
 def test_the_default_levels_get_the_seats_that_kube_apiserver_gives_them() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.flowcontrol.fair_queuing import Queuing
 from gateway.flowcontrol.level import PriorityLevel
-from gateway.flowcontrol.sharing import Limits
+from gateway.flowcontrol.sharing import SeatLimits
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.flowcontrol.work import after_write
 from gateway.http.exchange import Request
@@ -71,7 +71,7 @@ def test_nobody_is_told_of_a_token() -> None:
 
 async def test_seats_are_kept_for_a_while() -> None:
     level = PriorityLevel("l")
-    level.limits, level.limit = Limits(9, 9, 9), 9
+    level.limits, level.limit = SeatLimits(9, 9, 9), 9
     level.queue_up(Queuing(1, 1, 5))
     held = await level.take("s", 4, (0,), 1, kept=0.01)
     held.give_back()

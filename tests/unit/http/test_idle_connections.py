@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.http.idle_connections import Idling
+from gateway.http.idle_connections import IdleConnection
 
 SECONDS = 10.0
 
@@ -54,14 +54,14 @@ def loop() -> Any:
 
 def test_what_stays_idle_is_over_after_its_time(loop: Any) -> None:
     over = list[float]()
-    Idling(loop, SECONDS).begin(lambda: over.append(loop.time()))
+    IdleConnection(loop, SECONDS).begin(lambda: over.append(loop.time()))
     loop.goes_on(5 * SECONDS)
     assert over == [SECONDS]
 
 
 def test_requests_that_come_put_the_end_off(loop: Any) -> None:
     over = list[float]()
-    idling = Idling(loop, SECONDS)
+    idling = IdleConnection(loop, SECONDS)
     for _ in range(3):
         idling.begin(lambda: over.append(loop.time()))
         loop.goes_on(0.6 * SECONDS)
@@ -75,7 +75,7 @@ def test_requests_that_come_put_the_end_off(loop: Any) -> None:
 
 def test_what_is_busy_or_has_ended_is_not_over(loop: Any) -> None:
     over = list[float]()
-    busy, ended = Idling(loop, SECONDS), Idling(loop, SECONDS)
+    busy, ended = IdleConnection(loop, SECONDS), IdleConnection(loop, SECONDS)
     for each in (busy, ended):
         each.begin(lambda: over.append(loop.time()))
     busy.since = None

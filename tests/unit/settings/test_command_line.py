@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.settings.command_line import Given, read_flags
+from gateway.settings.command_line import CommandLine, read_flags
 from gateway.settings.config import InvalidSettings
 from gateway.settings.flags import FLAGS, Flag
 
@@ -29,7 +29,7 @@ def test_all_spellings_say_the_same(said: list[tuple[Flag, str, str]]) -> None:
         expected[flag.name] = (
             f"{expected[flag.name]}{flag.separator}{text}" if flag.is_list and flag.name in expected else text
         )
-    assert read_flags(words) == Given(expected)
+    assert read_flags(words) == CommandLine(expected)
 
 
 @given(st.lists(st.text(max_size=12) | st.sampled_from([f"--{flag.name}" for flag in FLAGS]), max_size=5))

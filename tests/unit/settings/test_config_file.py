@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.settings.command_line import Given, settings_of
+from gateway.settings.command_line import CommandLine, settings_of
 from gateway.settings.config import InvalidSettings, Settings
 
 FILE = """
@@ -23,7 +23,7 @@ log-format:
 
 def read(tmp_path: Path, text: str, given: dict[str, str] | None = None, **environment: str) -> Settings:
     (path := tmp_path / "serve.yaml").write_text(text)
-    return settings_of(Given(given or {}, path), environment)
+    return settings_of(CommandLine(given or {}, path), environment)
 
 
 def test_values_are_those_that_flags_take(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_the_command_line_wins_over_the_environment_and_that_over_the_file(tmp_p
 
 def test_the_environment_may_name_the_file(tmp_path: Path) -> None:
     (path := tmp_path / "serve.yaml").write_text(FILE)
-    assert settings_of(Given(), {"APISERVER_GATEWAY_CONFIG": str(path)}).secure_port == 7443
+    assert settings_of(CommandLine(), {"APISERVER_GATEWAY_CONFIG": str(path)}).secure_port == 7443
 
 
 @pytest.mark.parametrize(
@@ -79,4 +79,4 @@ def test_what_is_wrong_is_named_with_what_is_allowed(tmp_path: Path, text: str, 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettings, match=r"--config: cannot read .*/none: No such file"):
-        settings_of(Given({}, tmp_path / "none"), {})
+        settings_of(CommandLine({}, tmp_path / "none"), {})

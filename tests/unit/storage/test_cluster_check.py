@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from storage.errors import OtherCluster
-from storage.etcd.auth import Login
+from storage.etcd.auth import AuthSession
 from storage.etcd.cluster_check import Belonging
 
 
@@ -29,7 +29,7 @@ class Endpoint:
 
 def belonging(*clusters: int) -> Belonging:
     endpoints = [Endpoint(f"etcd-{number}", cluster) for number, cluster in enumerate(clusters)]
-    return Belonging(endpoints, cast(Login, SimpleNamespace(metadata=(), has_user=False)))
+    return Belonging(endpoints, cast(AuthSession, SimpleNamespace(metadata=(), has_user=False)))
 
 
 @pytest.mark.parametrize("clusters", [(7,), (7, 7, 7), (7, 0, 7), (0, 0)])

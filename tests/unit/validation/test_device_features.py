@@ -14,13 +14,16 @@ from gateway.release.gates import Gates
 from gateway.validation.device_features import validate_node_resources, validate_partition_type
 from gateway.validation.devices import validate_skipped
 from gateway.validation.field import FieldError
-from gateway.validation.request_policy import Ranges, validate_request_policy
+from gateway.validation.request_policy import RequestPolicyRules, validate_request_policy
 from gateway.validation.storage_health import validate_storage_health
 
 OLD, NEW = Gates("1.36").enabled, Gates("1.37").enabled
 GROUP = "resource.k8s.io"
 SLICES, CLAIMS = GroupResource(GROUP, "resourceslices"), GroupResource(GROUP, "resourceclaims")
-LATER, FRACTIONS = Ranges(ratcheted=True, fractional=False), Ranges(ratcheted=True, fractional=True)
+LATER, FRACTIONS = (
+    RequestPolicyRules(ratcheted=True, fractional=False),
+    RequestPolicyRules(ratcheted=True, fractional=True),
+)
 
 
 def texts(errors: list[FieldError]) -> list[str]:
@@ -140,13 +143,13 @@ def test_resources_of_the_node_are_a_mapping_or_an_overhead() -> None:
     ]
 
 
-def judged(span: dict[str, str], default: str, ranges: Ranges) -> list[str]:
+def judged(span: dict[str, str], default: str, ranges: RequestPolicyRules) -> list[str]:
     return texts(validate_request_policy({"validRange": span, "default": default}, "10", "p", ranges))
 
 
 def test_numbers_of_ranges_are_bounded_from_1_37_on() -> None:
     at = "p.validRange"
-    before = Ranges(ratcheted=False, fractional=False)
+    before = RequestPolicyRules(ratcheted=False, fractional=False)
     assert judged({"min": "1", "step": "0"}, "1", before) == []
     assert judged({"min": "1", "step": "0"}, "1", LATER) == [
         f'{at}.step: Invalid value: "0": must be greater than zero'
