@@ -1,7 +1,8 @@
 """A task group whose cancellation leaves no reference cycle, and whose parent is not cancelled once it has ended.
 
 The garbage collector never looks at what was in use at an earlier collection (gateway/memory.py). So a cycle that a
-cancelled task leaves would keep all that the task knew, such as the caches of a control plane, for ever.
+cancelled task leaves would keep all objects in memory that the task refers to, such as the caches of a control plane,
+for ever.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The key that tells all watches on the prefix of a compaction (`storage/compaction.py`)."""
+"""The key whose change informs all watches on the prefix of a compaction (`storage/compaction.py`)."""
 
 from __future__ import annotations
 

@@ -133,8 +133,8 @@ class Entry:
 
     def derived(self, key: Hashable, make: Callable[[dict[str, Any]], T]) -> T:
         """The result of `make` for the parsed object, which depends on no uid, no time and no resourceVersion in it.
-        Objects that are otherwise equal may share the result, by the `key` that says what is made: no caller may change
-        it.
+        Objects that are otherwise equal may share the result, by the `key`, which names the kind of result: no caller
+        may change it.
         """
         return make(self.parsed())
 

@@ -1,4 +1,4 @@
-"""What became of a value of etcd when it was read: its kind is the type of its bytes."""
+"""The forms of a value of etcd after it was read: its kind is the type of its bytes."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class RequestAuthenticator(Protocol):
 
 
 def header_digest(header: bytes) -> bytes:
-    """By what an Authorization header is looked up: the time that this takes tells nothing about a token.
+    """By what an Authorization header is looked up: the time that this takes does not depend on the token.
 
     Each request needs one. OpenSSL's digests cost several times as much, since a call of theirs looks up and allocates.
     """

@@ -14,5 +14,5 @@ _SPEC = struct("kubernetes.SubjectAccessReviewSpec")
 
 
 def compiled_condition(text: str, enabled: Enabled) -> Program:
-    """Compiles the CEL text of a condition; `enabled` tells the edition of CEL. Raises ExpressionError."""
+    """Compiles the CEL text of a condition; `enabled` selects the edition of CEL. Raises ExpressionError."""
     return compiled(text, (VARIABLE, _SPEC), ACCESS_REVIEW, (BOOL,), edition_of(enabled))

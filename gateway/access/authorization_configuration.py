@@ -44,7 +44,7 @@ class AuthorizerSettings:
 
 
 def read_authorizers(path: Path, enabled: Enabled) -> list[AuthorizerSettings]:
-    """The authorizers of a file; `enabled` tells the edition of CEL. Raises OSError, InvalidConfiguration."""
+    """The authorizers of a file; `enabled` selects the edition of CEL. Raises OSError, InvalidConfiguration."""
     given = read_configuration(path, "AuthorizationConfiguration", _VERSIONS, _SHAPE).get("authorizers") or []
     errors = list(_problems(given, enabled))
     if errors:

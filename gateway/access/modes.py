@@ -109,7 +109,7 @@ def webhook_settings(settings: Settings) -> WebhookSettings:
 
 
 def webhook(settings: WebhookSettings, enabled: Enabled) -> WebhookAuthorizer:
-    """The authorizer that asks a webhook; `enabled` tells the edition of CEL. Raises OSError, ValueError."""
+    """The authorizer that asks a webhook; `enabled` selects the edition of CEL. Raises OSError, ValueError."""
     from gateway.access.authorization_webhook import WebhookAuthorizer
     from gateway.access.remote import Remote, read_place
 

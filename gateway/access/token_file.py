@@ -17,7 +17,8 @@ class InvalidTokenFile(Exception):
 
 
 class StaticTokens:
-    """Authenticates static tokens. They are looked up by SHA-256: the time that this takes tells nothing about a token.
+    """Authenticates static tokens. They are looked up by SHA-256: the time that this takes does not depend on the
+    token.
 
     `headers` maps the digest of a whole Authorization header to its user.
     """

@@ -103,7 +103,7 @@ class Issuers:
     """Authenticates by the tokens of all OIDC issuers of a configuration, which can be reloaded."""
 
     def __init__(self, read: Callable[[], AuthenticationConfiguration], anonymous: bool, enabled: Enabled) -> None:
-        """`anonymous` is the default if the configuration has no field `anonymous`; `enabled` tells the edition of CEL.
+        """`anonymous` is the default of the configuration's field; `enabled` selects the edition of CEL.
 
         Raises OSError, ValueError.
         """

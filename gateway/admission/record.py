@@ -68,7 +68,9 @@ class Admission(NamedTuple):
     reinvoke: bool = False  # a webhook or policy has changed the object: the mutating half runs once more
     reinvoked: bool = False  # this is that second run
     replaced: bool = False  # a plug-in has replaced the object that was sent
-    kept: Mapping[str, Any] = MappingProxyType({})  # what plug-ins keep of the first run for the second, by their names
+    kept: Mapping[str, Any] = MappingProxyType(
+        {}
+    )  # the results of plug-ins in the first run that the second run needs, by the plug-ins' names
     charge: Charge | None = None  # the quota charge, made in the transaction of the write
 
     def validating(self, context: WriteContext, obj: JsonObject | None, old: JsonObject | None, name: str) -> Admission:

@@ -51,7 +51,7 @@ class Aggregation:
         services.on_change(self._changed)
 
     def follow(self) -> None:
-        """Makes the metrics of the process tell of these APIServices."""
+        """Makes the metrics of the process report these APIServices."""
         self._availability.follow()
 
     async def run(self, duty: Duty, *, most_workers: int = _WORKERS, registers: bool = True) -> None:

@@ -48,7 +48,7 @@ _SIZES = SchemaDeclaration(
 
 
 def check_selector(text: str, path: str, enabled: Enabled) -> list[FieldError]:
-    """The errors of a new selector, with kube-apiserver's messages. `enabled` tells the edition of CEL."""
+    """The errors of a new selector, with kube-apiserver's messages. `enabled` selects the edition of CEL."""
     environment = Environment(_VARIABLES, _TYPES, frozenset({BINDINGS}), edition=edition_of_new(enabled))
     try:
         program = compile_expression(text, environment)

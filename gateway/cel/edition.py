@@ -1,4 +1,4 @@
-"""An edition of CEL: what differs between the versions of cel-go and of Kubernetes' libraries that the minors have."""
+"""An edition of CEL: how the versions of cel-go and of Kubernetes' libraries differ between minors."""
 
 from __future__ import annotations
 

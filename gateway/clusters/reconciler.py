@@ -97,7 +97,7 @@ class Reconciler:
             await self._table.follow()
 
     async def _reconcile(self, name: str) -> None:
-        """Makes or ends one control plane. Raises StatusError, StorageError, OSError: then it is tried again."""
+        """Makes or ends one control plane. The caller repeats it after StatusError, StorageError and OSError."""
         described = self._table.described(name)
         if described is None:
             return
@@ -226,7 +226,7 @@ class Reconciler:
             secrets = self._actor.of("", "v1", "secrets")
             await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())
         await self._change(of, _unfinalize)
-        logger.info("a control plane is gone", extra={"cluster": of.name})
+        logger.info("a control plane is deleted", extra={"cluster": of.name})
 
     def _prefix(self, of: ClusterDefinition) -> bytes:
         return self._table.common.root + of.uid.encode() + b"/"

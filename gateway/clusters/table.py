@@ -338,12 +338,10 @@ class Table:
             await self.rest(row)
 
     def _tell_restless(self, row: ClusterRow, error: Exception) -> None:
-        logger.warning(
-            "a control plane could not be put to rest", exc_info=error, extra={"cluster": row.described.name}
-        )
+        logger.warning("a control plane could not be unloaded", exc_info=error, extra={"cluster": row.described.name})
 
     async def rest(self, row: ClusterRow) -> None:
-        """Drops a control plane from memory; returns when nothing of it runs. The next request wakes it."""
+        """Drops a control plane from memory; returns when all its tasks have ended. The next request wakes it."""
         awake, row.awake = row.awake, None
         if awake is not None:
             row.ending = asyncio.create_task(awake.end(), name="putting a control plane to rest")

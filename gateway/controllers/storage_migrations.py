@@ -146,7 +146,7 @@ class StorageMigrations(KeyedController):
         await self._tell(migration, succeeded)
 
     async def _interrupted(self, migration: JsonObject, left: int, total: int, error: StatusError) -> None:
-        """Tells of an object that could not be stored; unless it may succeed later, the migration has failed."""
+        """Records that an object could not be stored. The migration fails, unless a later attempt may succeed."""
         again = error.reason in _AGAIN
 
         def tell(status: JsonObject) -> None:

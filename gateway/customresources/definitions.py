@@ -108,7 +108,7 @@ class Definitions:
     def keep_status(self, name: str, before: JsonObject, now: JsonObject) -> None:
         """Keeps a CRD with the status that this process has written, unless a newer version than `before` has come.
 
-        So the next CRD sees the names that this one has got.
+        So the names of this CRD count for the next one.
         """
         if self._known.all.get(name) is before:
             self._known.all[name] = now

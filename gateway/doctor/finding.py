@@ -14,7 +14,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check. `check` names the thing that was checked, `said` the result, `remedy` what to do, "" for
+    """The result of a check. `check` names the checked thing, `said` is the result, `remedy` what to do, "" for
     nothing.
     """
 

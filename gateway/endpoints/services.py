@@ -45,8 +45,8 @@ class Services:
     of a key. `outbound` calls other servers; `kubelets` is its identity for kubelets. `foreign` and `foreign_objects`
     are about the objects of extension API servers. `following` reloads files that change.
 
-    `draining` is set when the process is told to stop. At `ends_at`, by the monotonic clock, it begins to shut down and
-    sets `stopping`; watches end between the two.
+    `draining` is set at the signal to stop. At `ends_at`, by the monotonic clock, it begins to shut down and sets
+    `stopping`; watches end between the two.
     """
 
     settings: Settings

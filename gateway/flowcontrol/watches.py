@@ -1,5 +1,5 @@
-"""Counts open watches: of each user, because each takes memory, and of each resource, because a write has to tell them
-(KEP-1040, "Width of requests").
+"""Counts open watches: of each user, because each takes memory, and of each resource, because a write sends each of
+them an event (KEP-1040, "Width of requests").
 """
 
 from __future__ import annotations

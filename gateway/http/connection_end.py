@@ -44,8 +44,8 @@ def _end(loop: asyncio.AbstractEventLoop, transport: asyncio.Transport, until: f
 
 
 def _has_unsent(transport: asyncio.Transport) -> bool:
-    """Whether data is unsent. The TLS transport does not tell what the transport below it still holds; if that holds
-    any data, the socket's own queue is not empty, either.
+    """Whether data is unsent. The TLS transport does not count the bytes in the transport below it; if that holds any
+    data, the socket's own queue is not empty, either.
     """
     if transport.get_write_buffer_size():
         return True

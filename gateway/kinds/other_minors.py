@@ -1,4 +1,5 @@
-"""Canonical values of servers of another minor, or with other feature gates, that are read otherwise than stored.
+"""Canonical values of servers of another minor, or with other feature gates, whose form for readers differs from the
+stored form.
 
 kube-apiserver decodes and defaults each object that it reads, so a default that came with a minor is shown in older
 objects too, and a field that the minor does not know is not shown. This server takes canonical values as they are. For

@@ -15,5 +15,5 @@ class CannotServe(Exception):
         self.passing = passing
 
 
-class ToldToStop(CannotServe):
-    """The server was told to stop during its start. This is not logged as an error."""
+class StopRequested(CannotServe):
+    """The server got the signal to stop during its start. This is not logged as an error."""

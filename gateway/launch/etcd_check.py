@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from gateway.launch.errors import CannotServe, ToldToStop
+from gateway.launch.errors import CannotServe, StopRequested
 from gateway.launch.patient import LOG_INTERVAL
 from gateway.settings.config import Settings
 from storage.backups.marker import check_restored
@@ -23,7 +23,7 @@ LOOKS = 50  # every so many checks, a connection to etcd is opened, to look for 
 
 async def loaded(settings: Settings, database: Database, stopping: asyncio.Event) -> None:
     """Waits for the first load of the watch cache; logs the reason if that takes long. Raises CannotServe if waiting is
-    hopeless, ToldToStop if `stopping` is set first.
+    hopeless, StopRequested if `stopping` is set first.
     """
     done = asyncio.ensure_future(database.feed.ready.wait())
     stopped = asyncio.ensure_future(stopping.wait())
@@ -45,14 +45,14 @@ async def loaded(settings: Settings, database: Database, stopping: asyncio.Event
                 else:
                     logger.warning("waiting for etcd: %s", error or "no answer yet", extra=where)
         if not done.done():
-            raise ToldToStop("told to stop while waiting for etcd")
+            raise StopRequested("stopped while waiting for etcd")
     finally:
         done.cancel()
         stopped.cancel()
 
 
 async def filled(database: Database, stopping: asyncio.Event) -> None:
-    """Loads the caches that were set aside; logs the progress. Raises ToldToStop if `stopping` is set first."""
+    """Loads the caches that were set aside; logs the progress. Raises StopRequested if `stopping` is set first."""
     filling, stopped = asyncio.ensure_future(database.feed.fill()), asyncio.ensure_future(stopping.wait())
     began = time.monotonic()
     try:
@@ -62,7 +62,7 @@ async def filled(database: Database, stopping: asyncio.Event) -> None:
             where = {"endpoints": ",".join(database.servers), "seconds": round(time.monotonic() - began)}
             logger.info("loading from etcd: %s objects so far", f"{database.feed.loaded:,}", extra=where)
         if not filling.done():
-            raise ToldToStop("told to stop while waiting for etcd")
+            raise StopRequested("stopped while waiting for etcd")
         filling.result()
     finally:
         filling.cancel()

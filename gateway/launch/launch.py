@@ -24,7 +24,7 @@ from gateway.credentials.certificates import CertificateFiles, context_of, wrong
 from gateway.credentials.kubeconfig import write_kubeconfig
 from gateway.files import words
 from gateway.launch.descriptors import raise_descriptor_limit, write_no_core_files
-from gateway.launch.errors import LaunchError, ToldToStop
+from gateway.launch.errors import LaunchError, StopRequested
 from gateway.launch.forked_call import ForkedCall
 from gateway.launch.identity import identity_of
 from gateway.launch.patient import LOG_INTERVAL, still_waiting
@@ -63,7 +63,7 @@ class EndReason:
 def launch(
     settings: Settings, control: int | None = None, throw_away: str | None = None, *, guarded: bool = True
 ) -> int:
-    """Runs the server until it is told to stop; returns the exit status. Raises LaunchError and InvalidSettings.
+    """Runs the server until the signal to stop; returns the exit status. Raises LaunchError and InvalidSettings.
 
     `control` is a socket to the process that started this server (the starter). The server writes a line to it when it
     is ready, and stops when the starter closes its end. The server makes the directory `throw_away`. The starter
@@ -177,7 +177,7 @@ def _run(
                         feeder=feeder,
                     )
                 except CannotServe as error:
-                    logger.log(logging.INFO if isinstance(error, ToldToStop) else logging.ERROR, "%s", error)
+                    logger.log(logging.INFO if isinstance(error, StopRequested) else logging.ERROR, "%s", error)
                     return 1 if error.passing else HOPELESS
 
         with TemporaryDirectory(prefix="apiserver-gateway-") as directory, ExitStack() as stack:

@@ -52,7 +52,7 @@ RECURSION = 3000  # enough for values as deep as `gateway.jsontypes.MAX_DEPTH`; 
 
 class ServerProcess(engine.Server):
     """uvicorn's server with three changes: it accepts connections itself, and already during the start; it reports when
-    it is ready; and it ends watches as soon as it is told to stop. To be made on its event loop.
+    it is ready; and it ends watches as soon as it gets the signal to stop. To be made on its event loop.
     """
 
     def __init__(
@@ -199,9 +199,9 @@ def _say_told(sig: int, seconds: float) -> None:
     notify(STOPPING)
     extra: dict[str, object] = {"signal": signal.Signals(sig).name}
     if seconds:
-        logger.info("told to stop, answering requests until the delay is over", extra={**extra, "seconds": seconds})
+        logger.info("stopping, but answering requests until the delay is over", extra={**extra, "seconds": seconds})
     else:
-        logger.info("told to stop", extra=extra)
+        logger.info("stopping", extra=extra)
 
 
 def configuration(app: App, context: ssl.SSLContext) -> engine.Config:

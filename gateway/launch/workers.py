@@ -59,7 +59,7 @@ class Supervisor:
     """Starts workers, and replaces those that end. To be used before the process has threads or an event loop."""
 
     def __init__(self, workers: int, work: Work, delay: float = 0.0, beside: Work | None = None) -> None:
-        """`delay` is how many seconds workers still serve after they are told to stop (--shutdown-delay-duration);
+        """`delay` is how many seconds workers still serve after the signal to stop (--shutdown-delay-duration);
         `beside` is the work of one more process, the feeder.
         """
         self._workers, self._work, self._patience = workers, work, END_WAIT + delay
@@ -99,7 +99,7 @@ class Supervisor:
             if self._woken in readable:
                 signals = os.read(self._woken, 256)
                 if signal.SIGTERM in signals or signal.SIGINT in signals:
-                    logger.info("told to stop, ending the workers", extra={"workers": len(self._started)})
+                    logger.info("stopping the workers", extra={"workers": len(self._started)})
                     status = self._end()
                     logger.info("all workers have stopped")
                     return status

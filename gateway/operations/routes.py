@@ -83,7 +83,7 @@ def described_only(gateway: Gateway, paths: Callable[[], list[str]]) -> FastAPI:
 
 
 def _add_documents(router: APIRouter, release: Release, settings: Settings, issuer: Callable[[Request], bytes]) -> None:
-    """Adds the version, and what tells other servers of the issuer of service account tokens."""
+    """Adds the version, and the documents about the issuer of service account tokens."""
     version = orjson.dumps(release.version_info(), option=orjson.OPT_INDENT_2)
     public = {"cache-control": openid.CACHE_CONTROL}
     add_service(router, "/version", lambda request: version, _JSON)

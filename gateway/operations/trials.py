@@ -17,7 +17,7 @@ _RECORDER = "/debug/recorder"
 
 
 class Trials:
-    """What tests may ask of a gateway beside its API, by --testing-api or --recorder."""
+    """The testing API and the recorder of a gateway, by --testing-api or --recorder."""
 
     def __init__(self, gateway: Gateway, clusters: Callable[[], Clusters | None], *, below: bool = False) -> None:
         """`clusters` makes control planes. `below`: the gateway is that of a control plane."""

@@ -73,7 +73,7 @@ def _merge(document: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _pruned(value: Any) -> Any:
-    """`value` without the members of objects that are null, at any depth. What has none is shared, not copied."""
+    """`value` without the members of objects that are null, at any depth. A value without any is shared, not copied."""
     if isinstance(value, dict):
         made: Any = {key: _pruned(member) for key, member in value.items() if member is not None}
         same = len(made) == len(value) and all(made[key] is member for key, member in value.items())

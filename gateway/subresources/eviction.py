@@ -92,8 +92,8 @@ def _may_become_healthy(pod: JsonObject) -> bool:
 async def _pass_budgets(endpoint: Endpoint, pod: JsonObject, context: WriteContext, deletion: DeleteOptions) -> str:
     """Takes one disruption from the pod's budget, and returns "".
 
-    If the budget lets the unhealthy pod go without that, returns the budget's name: then the pod may not change before
-    it is deleted. Raises StatusError 429, 403, and 500 for several budgets.
+    If the budget allows the eviction of the unhealthy pod anyway, returns the budget's name: then the pod may not
+    change before it is deleted. Raises StatusError 429, 403, and 500 for several budgets.
     """
     keeper = endpoint.siblings.of("policy", "v1", "poddisruptionbudgets", "status")
     stored = await keeper.store.list(keeper.collection(context.namespace))

@@ -58,8 +58,8 @@ class Clusters(Protocol):
     """Makes control planes below /clusters."""
 
     async def make(self, name: str, version: str = "") -> object:
-        """What a client needs of a new one; "" stands for a new name, and for the version of the server. Raises
-        StatusError, StorageError.
+        """Makes one, and returns what its clients need; "" stands for a new name, and for the version of the server.
+        Raises StatusError, StorageError.
         """
         ...
 

@@ -38,7 +38,9 @@ RequestNames = dict[str, frozenset[str]]
 
 
 def validate_list(items: list[Any], most: int, path: str, rule: Rule) -> list[FieldError]:
-    """The errors of `rule` for each item. Of a list with more than `most` items, only the length; -1 is no limit."""
+    """The errors of `rule` for each item. For a list of more than `most` items, only the error of its length; -1 is no
+    limit.
+    """
     if 0 <= most < len(items):
         return [too_many(path, len(items), most)]
     return [error for i, item in enumerate(items) for error in rule(item, f"{path}[{i}]")]

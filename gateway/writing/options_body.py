@@ -24,7 +24,7 @@ _TYPE = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 
 
 async def read_delete_options(request: Request, enabled: Enabled) -> DeleteOptions:
-    """The DeleteOptions of a request. `enabled` tells which features and changes the release has.
+    """The DeleteOptions of a request. `enabled` tests features and changes of the release.
 
     Raises StatusError 400, 413, 415, 422. In releases without the change UnreadableDeleteOptionsRefused, an unreadable
     body raises 500 instead of 400.

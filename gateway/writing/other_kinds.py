@@ -48,7 +48,7 @@ _OF_ALL = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def unknown_by_name(value: Any, resource: Resource, report: DecodeReport) -> list[str] | None:
-    """The unknown fields of a custom object, if no schema of its definition tells them; None if one does.
+    """The unknown fields of a custom object, if no schema of its definition finds them; None if one does.
 
     As kube-apiserver prunes: by the schema of the version in the object, which may not exist, and only objects of the
     definition's group and kind. The `report` of a decoder has the unknown fields of the metadata, which always count.

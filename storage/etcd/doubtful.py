@@ -17,10 +17,9 @@ Range = Callable[[rpc_pb2.RangeRequest], Awaitable[rpc_pb2.RangeResponse]]
 
 
 async def was_never_made(sent: TransactionMessage, refused: rpc_pb2.TxnResponse, read: Range) -> bool:
-    """Whether the write that was `sent` was certainly not made, and will not be. False if that cannot be told.
-
-    Its first comparison, operation and read of a failed comparison are those of the write's key. `refused` is the
-    answer to the repeated write.
+    """Whether the write that was `sent` was certainly not made, and will not be. False if that is unknown. The first
+    comparison, operation and read of `sent` have to be those of the write's key. `refused` is the answer to the
+    repeated write.
     """
     request = rpc_pb2.TxnRequest.FromString(sent.SerializeToString())  # a SwapRequest has no fields
     key, expected = request.compare[0].key, request.compare[0].mod_revision

@@ -27,7 +27,7 @@ class Mapper:
     """Makes users from the claims of one issuer's tokens."""
 
     def __init__(self, settings: IssuerSettings, enabled: Enabled) -> None:
-        """`enabled` tells the edition of CEL. Raises gateway.access.expressions.ExpressionError."""
+        """`enabled` selects the edition of CEL. Raises gateway.access.expressions.ExpressionError."""
         self._settings = settings
         about_claims = _compiler("claims", enabled)
         self._username = about_claims(settings.username.expression)

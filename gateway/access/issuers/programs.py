@@ -16,7 +16,7 @@ _CLAIMS, _USER = map_of(STRING, DYN), struct("kubernetes.UserInfo")
 def program(text: str, variable: str, enabled: Enabled, *, true: bool) -> Program:
     """Compiles an expression over the variable "claims" or "user". With `true` its type must be bool.
 
-    `enabled` tells the edition of CEL. Raises ExpressionError.
+    `enabled` selects the edition of CEL. Raises ExpressionError.
     """
     returns, edition = (BOOL,) if true else (DYN,), edition_of(enabled)
     if variable == "user":

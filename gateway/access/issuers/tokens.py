@@ -33,7 +33,7 @@ class IssuerTokens:
     """Authenticates by the tokens of one issuer."""
 
     def __init__(self, settings: IssuerSettings, enabled: Enabled) -> None:
-        """`enabled` tells the edition of CEL.
+        """`enabled` selects the edition of CEL.
 
         Raises ValueError for invalid CAs, ExpressionError for invalid expressions.
         """

@@ -32,7 +32,7 @@ class NodeAuthorizer:
     """Decides about requests of nodes; has no opinion on other users."""
 
     def __init__(self, graph: NodeGraph, rules: Sequence[PolicyRule], enabled: Enabled) -> None:
-        """`rules` are those of the role system:node; `enabled` tells which features and changes the release has."""
+        """`rules` are those of the role system:node; `enabled` tests features and changes of the release."""
         self._graph, self._rules = graph, tuple(rules)
         self._asks_certificates = enabled("PodCertificateRequest")
         self._has_volume_health, self._narrowed = enabled("CSIVolumeHealth"), enabled("NodeWritesNarrowed")

@@ -1,4 +1,5 @@
 """Pod Security Admission: which pods a namespace allows (pages "Pod Security Standards", "Pod Security Admission").
 
-Enter by `reviews.PodSecurity`. `checks` has a module for each check, `registry` says which a level makes in a version.
+Enter by `reviews.PodSecurity`. `checks` has a module for each check, `registry` lists the checks of each level in each
+version.
 """

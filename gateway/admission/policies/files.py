@@ -1,4 +1,4 @@
-"""What --admission-control-config-file says of policies: ValidatingAdmissionPolicyConfiguration and
+"""The policies in --admission-control-config-file: ValidatingAdmissionPolicyConfiguration and
 MutatingAdmissionPolicyConfiguration (page "Manifest-Based Admission Control").
 """
 

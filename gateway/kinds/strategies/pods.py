@@ -266,7 +266,7 @@ def _prepare_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> 
 
 
 _OF_CLAIMS = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
-"""Members of the status that stay if a client leaves them out, which may not know them."""
+"""Members of the status that stay if a client leaves them out, because an older client does not know them."""
 
 
 def _validate_status(pod: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:

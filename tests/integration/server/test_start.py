@@ -89,7 +89,7 @@ def test_a_user_that_etcd_refuses(tmp_path: Path, workers: str) -> None:
         refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     assert refused.returncode == 1
     lines = after_the_first(refused.stderr)
-    lines = [line for line in lines if "told to stop" not in line]  # messages of the other processes when they stop
+    lines = [line for line in lines if "stopping" not in line]  # messages of the other processes when they stop
     assert len(lines) <= int(workers) and "invalid user ID or password" in lines[0]
 
 
@@ -140,7 +140,7 @@ def test_a_server_that_waits_for_etcd_says_why_and_can_be_stopped(tmp_path: Path
         finally:
             server.terminate()
         said = server.stderr.read().splitlines()
-        assert said[-1] == "apiserver-gateway: told to stop while waiting for etcd"
+        assert said[-1] == "apiserver-gateway: stopped while waiting for etcd"
         assert "Traceback" not in "".join(said) and server.wait(60) == 1
 
 

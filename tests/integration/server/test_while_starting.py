@@ -117,4 +117,4 @@ def test_a_start_may_be_stopped_while_somebody_waits(server: Held) -> None:
         assert ask(server, "GET", "/livez").status == 500
         assert pool.submit(server.stop).result() == 1
         assert isinstance(waiting.exception(), OSError | HTTPException), "it gets no wrong answer"
-    assert "told to stop while waiting for etcd" in server.log_file.read_text()
+    assert "stopped while waiting for etcd" in server.log_file.read_text()

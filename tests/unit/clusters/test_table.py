@@ -58,7 +58,7 @@ async def test_idle_control_planes_rest(monkeypatch: pytest.MonkeyPatch, caplog:
     looking.cancel()
     await asyncio.gather(looking, return_exceptions=True)
     assert set(rows.rested) == {"idle", "revoked"}
-    assert caplog.records[0].getMessage() == "a control plane could not be put to rest"
+    assert caplog.records[0].getMessage() == "a control plane could not be unloaded"
     assert cast(Any, caplog.records[0]).cluster == "broken"
 
 
