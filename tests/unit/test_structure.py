@@ -380,3 +380,17 @@ def test_json_is_escaped_for_html_in_one_place() -> None:
         if node.value.startswith("<>&") or node.value.lower() in ("\\u003c", "\\u003e", "\\u0026")
     }
     assert found == {"gateway.jsontypes"}
+
+
+# Modules with state of the process, and why no object can keep it.
+STATE = {
+    "gateway.clock": "one clock for all objects that expire; a test sets it forward",
+    "gateway.kinds.metadata": "the text of the present second, formatted once",
+    "gateway.quotas.marks": "the mark of this process, which a fork changes",
+    "gateway.schema.catalog": "the catalog of the minor that the process serves",
+}
+
+
+def test_modules_that_rebind_a_name_of_their_own_are_these() -> None:
+    found = {name for name, tree in trees().items() if any(isinstance(node, ast.Global) for node in _nodes(tree))}
+    assert found == STATE.keys()
