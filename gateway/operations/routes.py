@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import orjson
 from starlette.exceptions import HTTPException
@@ -13,16 +14,19 @@ from gateway.discovery import openid
 from gateway.endpoints.routing import method_not_allowed
 from gateway.http.compression import accepts_gzip
 from gateway.http.exchange import TEXT_TYPE
+from gateway.http.negotiation import is_human
+from gateway.http.status import StatusError
 from gateway.http.thread_pool import beside
 from gateway.observability import flowcontrol, health
 from gateway.observability.process import began
 from gateway.observability.siblings import SiblingProcesses
 from gateway.operations.framework import ANY_METHOD, APIRouter, FastAPI, Request, Response
 from gateway.operations.openapi import openapi
+from gateway.operations.page_forms import page_form
 from gateway.operations.plain_services import add_service, refused
 from gateway.operations.profiles import PAGE as PROFILES_PAGE
 from gateway.operations.profiles import heap, profile
-from gateway.operations.status_pages import flagz, statusz
+from gateway.operations.status_pages import flag_values, flags_text, status_of
 from gateway.release.release import Release
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
@@ -41,6 +45,7 @@ _DOCUMENTS = (
     *(openid.CONFIGURATION_PATH, openid.KEYS_PATH),
 )
 _OF_PROCESS = ("/metrics", SLIS, "/statusz", "/flagz")
+_STATUS_PATHS = ("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz", "/statusz")
 
 
 def operations(gateway: Gateway, siblings: SiblingProcesses, paths: Callable[[], list[str]]) -> APIRouter:
@@ -67,6 +72,16 @@ def operations(gateway: Gateway, siblings: SiblingProcesses, paths: Callable[[],
         router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI would parse parameters, needlessly
     _add_documents(router, gateway.registry.release, gateway.settings, answers.issuer)
     return router
+
+
+def _page(request: Request, kind: str, text: Callable[[], str], members: Callable[[], Mapping[str, Any]]) -> Response:
+    """A page in the form that the client accepts."""
+    human = is_human(request.headers.get("user-agent", "").encode("latin-1"))
+    try:
+        form = page_form(request.headers.get("accept", ""), kind, human)
+    except StatusError as error:
+        return refused(request, error)
+    return Response(text() if form.is_text else form.encode(members()), headers=form.headers())
 
 
 def described_only(gateway: Gateway, paths: Callable[[], list[str]]) -> FastAPI:
@@ -127,14 +142,13 @@ class _Answers:
         text = flowcontrol.dump(self._gateway.services.limiter, request.path_params["what"])
         return page_not_found() if text is None else Response(text, media_type=_TEXT)
 
-    async def show_status(self, _request: Request) -> Response:
-        said = statusz(
-            ("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz"), self._gateway.registry.release
-        )
-        return Response(said, media_type=_TEXT)
+    async def show_status(self, request: Request) -> Response:
+        status = status_of(_STATUS_PATHS, self._gateway.registry.release)
+        return _page(request, "Statusz", status.text, status.members)
 
-    async def show_flags(self, _request: Request) -> Response:
-        return Response(flagz(self._gateway.settings, self._gateway.registry.release.gates), media_type=_TEXT)
+    async def show_flags(self, request: Request) -> Response:
+        flags = flag_values(self._gateway.settings, self._gateway.registry.release.gates)
+        return _page(request, "Flagz", lambda: flags_text(flags), lambda: {"flags": flags})
 
     async def lead_to_profiles(self, request: Request) -> Response:
         """302, as Go redirects: only GET and HEAD get a page with it."""

@@ -1,11 +1,13 @@
-"""/statusz and /flagz: pages for people with the version, start time and flags of the process (KEP-4827, KEP-4828)."""
+"""/statusz and /flagz: the version, start time and flags of the process, as text for people or as members of a document
+(KEP-4827, KEP-4828)."""
 
 from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 from gateway.observability.process import began
 from gateway.release.gates import Gates
@@ -16,25 +18,54 @@ from gateway.settings.flags import FLAGS, SECRET
 _HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs read /metrics and /version.\n\n"
 
 
-def statusz(paths: Sequence[str], release: Release) -> str:
-    """The text of /statusz: start time, up time and versions; `paths` are the other pages that it names."""
+class Status(NamedTuple):
+    """What /statusz says: start time, up time and versions; `paths` are the pages that it names."""
+
+    began: float
+    seconds: int
+    binary: str
+    emulation: str
+    paths: Sequence[str]
+
+    def text(self) -> str:
+        """The text for people."""
+        up = self.seconds
+        rows = (
+            ("Started", datetime.fromtimestamp(self.began, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")),
+            ("Up", f"{up // 3600:02}hr {up % 3600 // 60:02}min {up % 60:02}sec"),
+            ("Python version", platform.python_version()),
+            ("Binary version", self.binary),
+            ("Emulation version", self.emulation),
+            ("Paths", " ".join(self.paths)),
+        )
+        return _HEAD.format("statusz") + "".join(f"{name}: {value}\n" for name, value in rows)
+
+    def members(self) -> dict[str, Any]:
+        """The members of a Statusz; its Go version is the one of /version."""
+        return {
+            "startTime": datetime.fromtimestamp(int(self.began), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "uptimeSeconds": self.seconds,
+            "goVersion": f"python{platform.python_version()}",
+            "binaryVersion": self.binary,
+            "emulationVersion": self.emulation,
+            "paths": list(self.paths),
+        }
+
+
+def status_of(paths: Sequence[str], release: Release) -> Status:
+    """The process's present status."""
     since = began()
-    up = int(time.time() - since)
-    started = datetime.fromtimestamp(since, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
-    rows = (
-        ("Started", started),
-        ("Up", f"{up // 3600:02}hr {up % 3600 // 60:02}min {up % 60:02}sec"),
-        ("Python version", platform.python_version()),
-        ("Binary version", release.git_version.removeprefix("v")),
-        ("Emulation version", release.minor),
-        ("Paths", " ".join(paths)),
-    )
-    return _HEAD.format("statusz") + "".join(f"{name}: {value}\n" for name, value in rows)
+    return Status(since, int(time.time() - since), release.git_version.removeprefix("v"), release.minor, sorted(paths))
 
 
-def flagz(settings: Settings, gates: Gates) -> str:
-    """The text of /flagz: all flags with their values, and all feature gates; secrets are only "(set)"."""
-    lines = []
+def flags_text(flags: Mapping[str, str]) -> str:
+    """The text of /flagz for people."""
+    return _HEAD.format("flagz") + "".join(f"{name}={value}\n" for name, value in flags.items())
+
+
+def flag_values(settings: Settings, gates: Gates) -> dict[str, str]:
+    """All flags with their values, sorted, and all feature gates; secrets are only "(set)"."""
+    found = {}
     for flag in sorted(FLAGS, key=lambda each: each.name):
         value = getattr(settings, flag.setting)
         if flag.setting in SECRET and value:
@@ -43,5 +74,5 @@ def flagz(settings: Settings, gates: Gates) -> str:
             value = ",".join(f"{name}={str(on).lower()}" for name, _, on in sorted(gates.states()))
         elif isinstance(value, frozenset | tuple):
             value = ",".join(sorted(map(str, value)) if isinstance(value, frozenset) else map(str, value))
-        lines.append(f"{flag.name}={'' if value is None else value}\n")
-    return _HEAD.format("flagz") + "".join(lines)
+        found[flag.name] = "" if value is None else str(value)
+    return found

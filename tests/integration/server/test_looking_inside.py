@@ -9,14 +9,16 @@ from apiserver_gateway.testing import api_server
 from gateway.release.minors import DEFAULT, GIT_VERSIONS
 from tests.integration.server.client import ask
 
+TEXT = {"Accept": "text/plain"}
+
 
 def test_status_and_flags_are_told() -> None:
     with api_server() as server:
-        status = ask(server, "GET", "/statusz")
+        status = ask(server, "GET", "/statusz", headers=TEXT)
         assert status.status == 200 and status.headers["content-type"].startswith("text/plain")
         assert "x-content-type-options" not in status.headers
         assert re.search(rb"^Up: 00hr 0\dmin \d\dsec$", status.body, re.MULTILINE)
-        flags = ask(server, "GET", "/flagz").body.decode()
+        flags = ask(server, "GET", "/flagz", headers=TEXT).body.decode()
         assert ",CBORServingAndStorage=false," in re.findall(r"^feature-gates=(.*)$", flags, re.MULTILINE)[0]
         assert (
             'kubernetes_feature_enabled{name="WatchList",stage="BETA"} 1'
@@ -26,6 +28,22 @@ def test_status_and_flags_are_told() -> None:
         assert "\nadmin-token=(set)\n" in flags and server.token not in flags
         for path in ("/statusz", "/flagz"):
             assert ask(server, "GET", path, token=None).status == 403
+
+
+def test_statusz_and_flagz_are_documents_for_programs_that_ask() -> None:
+    with api_server() as server:
+        for path, kind, member in (("/statusz", "Statusz", "uptimeSeconds"), ("/flagz", "Flagz", "flags")):
+            for version, old in (("v1beta1", False), ("v1alpha1", True)):
+                wanted = f"application/json;g=config.k8s.io;v={version};as={kind}"
+                found = ask(server, "GET", path, headers={"Accept": f"text/html, {wanted}, text/plain;q=0.5"})
+                assert (found.status, found.headers["content-type"], "warning" in found.headers) == (200, wanted, old)
+                assert (found.json["apiVersion"], found.json["kind"]) == (f"config.k8s.io/{version}", kind)
+                assert found.json["metadata"] == {"name": "apiserver"} and found.json[member]
+            assert ask(server, "GET", path, headers={"Accept": "text/*"}).body.startswith(b"apiserver-gateway")
+            for refused in ("application/json", "text/html", "application/*", f"{wanted}z", f"{wanted};stream=watch"):
+                answer = ask(server, "GET", path, headers={"Accept": refused})
+                assert answer.status == 406 and b"application/json, application/yaml, text/plain" in answer.body
+            assert ask(server, "GET", path, headers={"Accept": "application/yaml"}).status == 406
 
 
 def test_profiles_are_for_administrators_and_off_by_default() -> None:
