@@ -7,14 +7,17 @@ from base64 import b64decode
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from hmac import compare_digest
+from typing import TYPE_CHECKING
 
 from gateway import clock
 from gateway.access.authentication import Authenticated
-from gateway.access.object_reader import ObjectReader
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import core
 from gateway.schema.times import canonical_time
+
+if TYPE_CHECKING:
+    from gateway.access.object_reader import ObjectReader
 
 _TOKEN = re.compile(r"([a-z0-9]{6})\.([a-z0-9]{16})", re.ASCII)
 _GROUP = re.compile(r"system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]", re.ASCII)

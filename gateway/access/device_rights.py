@@ -10,9 +10,9 @@ Allocation"). As kube-apiserver's `registry/resource`:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from gateway.access.authorization import Authorizer, forbidden
-from gateway.access.object_reader import ObjectReader
 from gateway.access.service_accounts import account_of
 from gateway.http.user import User
 from gateway.jsontypes import JsonObject
@@ -24,6 +24,9 @@ from gateway.validation.field import FieldError, internal
 from gateway.validation.field import forbidden as forbidden_field
 from gateway.validation.names import is_dns1123_subdomain
 from gateway.validation.resource_claim import kept_devices
+
+if TYPE_CHECKING:
+    from gateway.access.object_reader import ObjectReader
 
 ADMIN_LABEL = "resource.kubernetes.io/admin-access"
 _NODE_NAME = "authentication.kubernetes.io/node-name"

@@ -14,6 +14,7 @@ from datetime import datetime
 from functools import partial
 from hashlib import sha256
 from hmac import compare_digest
+from typing import TYPE_CHECKING
 
 from gateway import clock
 from gateway.access import token_counts
@@ -21,7 +22,6 @@ from gateway.access.authentication import Authenticated, InvalidCredentials, dec
 from gateway.access.keys import SigningKey, VerificationKey
 from gateway.access.legacy_uses import LegacyUses
 from gateway.access.members import object_in, text_in
-from gateway.access.object_reader import ObjectReader
 from gateway.access.service_accounts import account_groups, account_name, account_of
 from gateway.access.web_tokens import UnverifiedToken, header_of, untrusted_claims, verified_claims
 from gateway.http.user import User, extra_of
@@ -29,6 +29,9 @@ from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import core
 from gateway.memo import Recent, memory_of
 from gateway.validation.field import go_quote
+
+if TYPE_CHECKING:
+    from gateway.access.object_reader import ObjectReader
 
 LEGACY_ISSUER = "kubernetes/serviceaccount"
 INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since"

@@ -17,7 +17,6 @@ from gateway.access.client_certificates import certificate_authenticators
 from gateway.access.file_reload import Followed, Following
 from gateway.access.keys import signing_key, verification_keys
 from gateway.access.legacy_uses import LegacyUses
-from gateway.access.object_reader import ObjectReader
 from gateway.access.service_account_tokens import ServiceAccountTokens, Signer
 from gateway.access.token_file import StaticTokens, read_token_file
 from gateway.http.user import MASTERS_GROUP, User
@@ -27,6 +26,7 @@ from gateway.settings.release import chosen_release
 if TYPE_CHECKING:
     from gateway.access.issuers.configuration import AuthenticationConfiguration
     from gateway.access.issuers.tokens import IssuerTokens
+    from gateway.access.object_reader import ObjectReader
     from gateway.release.gates import Enabled
 
 ADMIN = with_authenticated(User("kubernetes-admin", (MASTERS_GROUP,), "kubernetes-admin"))
