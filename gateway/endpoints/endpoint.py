@@ -288,6 +288,10 @@ def _columns(resource: Resource, enabled: Enabled) -> Columns:
 
     if resource.custom:
         return custom_columns(resource.model_version.columns)
+    if resource.defined and resource.foreign_kind:
+        from gateway.kinds.columns.autoscaling import SCALE_OF_CUSTOM
+
+        return SCALE_OF_CUSTOM
     return columns_of(resource.kind_group, resource.kind, enabled)
 
 

@@ -10,6 +10,7 @@ from gateway.kinds.columns.model import (
     UNKNOWN,
     UNSET,
     Cell,
+    Column,
     Columns,
     age,
     column,
@@ -108,3 +109,12 @@ COLUMNS = {
         _scale,
     ),
 }
+SCALE_OF_CUSTOM = Columns(  # a CustomResourceDefinition's scale has columns of its own in kube-apiserver
+    (
+        NAME,
+        Column("Desired", type="integer", description="Number of desired replicas"),
+        Column("Available", type="integer", description="Number of actual replicas"),
+        AGE._replace(type="date"),
+    ),
+    _scale,
+)

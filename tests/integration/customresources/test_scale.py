@@ -63,6 +63,17 @@ def test_it_shows_what_is_at_the_paths(server: ApiServer) -> None:
     assert (shown["spec"], shown["status"]) == ({"replicas": 3}, {"replicas": 2, "selector": "app=a"})
 
 
+def test_its_table_has_the_columns_of_custom_scales(server: ApiServer) -> None:
+    path = make(server, "table", spec={"size": {"wanted": 3}}, status={"actual": 2})
+    table = ask(server, "GET", f"{path}/scale", headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}).json
+    columns = [(one["name"], one["type"], one["format"]) for one in table["columnDefinitions"]]
+    counts = [("Desired", "integer", ""), ("Available", "integer", "")]
+    assert columns == [("Name", "string", "name"), *counts, ("Age", "date", "")]
+    told = [one["description"] for one in table["columnDefinitions"]]
+    assert told[1:3] == ["Number of desired replicas", "Number of actual replicas"]
+    assert table["rows"][0]["cells"][:3] == ["table", 3, 2]
+
+
 def test_put_sets_the_replicas_and_says_who_did(server: ApiServer) -> None:
     path = make(server, "put", spec={"size": {"wanted": 3}})
     answer = ask(server, "PUT", f"{path}/scale?fieldManager=scaler", scale("put", 5))
