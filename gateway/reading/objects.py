@@ -8,6 +8,7 @@ from gateway.http.parameters import boolean
 from gateway.http.status import bad_request, not_found
 from gateway.reading.list_options import parse_resource_version
 from gateway.reading.too_large import too_large
+from gateway.reading.unreadable import converted
 from storage.entry import Entry
 from storage.reads import TooLargeRevision
 
@@ -34,7 +35,9 @@ async def read_entry(endpoint: Endpoint, request: Request) -> Entry:
         entry = endpoint.cache.get(key) if cached else await reads.get_direct(endpoint.cache, key)
     if entry is None:
         raise not_found(endpoint.resource.group, endpoint.resource.resource, info.name)
-    return await endpoint.versions.one(entry) if endpoint.versions.converts else entry
+    if not endpoint.versions.converts:
+        return entry
+    return await converted(endpoint, key, entry.revision, endpoint.versions.one(entry))
 
 
 def version_asked(request: Request) -> str:

@@ -7,14 +7,18 @@ etcd in lists, and lacks it in reads of one object.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
+from typing import TypeVar
 
 from gateway.endpoints.endpoint import Endpoint
 from gateway.http.failures import as_status
 from gateway.http.status import StatusError, internal_error
+from gateway.kinds.model import ConversionFailed
 from gateway.validation.field import go_quote
 from storage.entry import CorruptEntry, Entry, check_awaited
 from storage.errors import CorruptObject
+
+_T = TypeVar("_T")
 
 GATE = "AllowUnsafeMalformedObjectDeletion"
 MOST = 100
@@ -36,6 +40,19 @@ def write_error(endpoint: Endpoint, error: CorruptObject) -> StatusError:
     if not _named(endpoint):
         return as_status(error)
     return internal_error(str(error)) if error.untransformed else StatusError(500, "", str(error))
+
+
+async def converted(endpoint: Endpoint, key: bytes, revision: int, conversion: Awaitable[_T]) -> _T:
+    """The result of the conversion of a stored object, read by its name. Raises StatusError 500 if the webhook fails.
+
+    With the gate, the object counts as unreadable then, also in an update.
+    """
+    try:
+        return await conversion
+    except ConversionFailed as error:
+        if not _named(endpoint):
+            raise
+        raise read_error(endpoint, CorruptObject(key, revision, str(error))) from None
 
 
 def list_error(endpoint: Endpoint, entries: Sequence[Entry], error: CorruptObject) -> StatusError:

@@ -9,7 +9,7 @@ from gateway.http import status
 from gateway.jsontypes import JsonObject
 from gateway.kinds.attributes import Operation
 from gateway.kinds.strategy import Strategy
-from gateway.reading.unreadable import read_error
+from gateway.reading.unreadable import converted, read_error
 from gateway.writing.admission import mutate, validate
 from gateway.writing.deletion_plan import Step, is_under_way, plan
 from gateway.writing.options import DeleteOptions, delete_options_document
@@ -86,7 +86,9 @@ class _Deletion:
             raise status.not_found(resource.group, resource.resource, write.context.name)
         if self._marked is not None and current.value is self._marked:  # no other write since the mark
             return await self._removed(current)
-        obj = self.obj = write.endpoint.parse(await write.endpoint.written.read(current.value))
+        reading = write.endpoint.written.read(current.value)
+        value = await converted(write.endpoint, current.key, current.revision, reading)
+        obj = self.obj = write.endpoint.parse(value)
         _check_preconditions(write, obj["metadata"], current.revision, self._options)
         if not is_under_way(write.endpoint.strategy, obj, self._options):
             obj["metadata"]["resourceVersion"] = str(current.revision)

@@ -15,7 +15,7 @@ from gateway.http.warnings import Warnings
 from gateway.jsontypes import JsonObject, identical
 from gateway.kinds import metadata
 from gateway.kinds.attributes import Operation
-from gateway.reading.unreadable import write_error
+from gateway.reading.unreadable import converted, write_error
 from gateway.validation.field import FieldError
 from gateway.validation.names import name_is_path_segment
 from gateway.validation.objectmeta import validate_object_meta, validate_object_meta_update
@@ -124,7 +124,8 @@ class _Update:
                 return self._shown
 
     async def _update(self, write: Write, current: StoredObject, shares: bool) -> Decision:
-        value = await write.endpoint.written.read(current.value)
+        reading = write.endpoint.written.read(current.value)
+        value = await converted(write.endpoint, self._key, current.revision, reading)
         making = offloaded(write.size, self._made, value, current.revision, shares)
         old, new, made = await _told(write, making)
         if new is None and await write.store.is_stale(self._key):

@@ -134,10 +134,29 @@ def test_a_wrong_answer(server: ApiServer, hook: Hook, review: str, spoil: Spoil
         for path in (f"{TWO}/a", TWO):
             refused = ask(server, "GET", path)
             assert (refused.status, refused.json["code"]) == (500, 500), refused.body
-            assert refused.json["message"].startswith(FOR) and message in refused.json["message"]
+            assert FOR in refused.json["message"] and message in refused.json["message"]
+            assert refused.json["message"].startswith(FOR) == (path == TWO)
         for path in (f"{ONE}/a", ONE):
             assert ask(server, "GET", path).status == 200
     assert ask(server, "GET", f"{TWO}/a").json["spec"] == {"host": "h", "port": "1"}
+
+
+def test_an_object_that_is_not_converted_is_a_corrupt_object(server: ApiServer, hook: Hook, review: str) -> None:
+    touch(server)
+    change = {"metadata": {"labels": {"a": "b"}}}
+    key = f"StorageError: corrupt object, Code: 7, Key: /{GROUP}/widgets/default/a, ResourceVersion: 0, "
+    with hook.answering(response(convertedObjects=[])):
+        for method, path, body in (
+            ("GET", "", None),
+            ("PATCH", "?dryRun=All", change),
+            ("DELETE", "?dryRun=All", None),
+        ):
+            refused = ask(server, method, f"{TWO}/a{path}", body, headers=MERGE)
+            assert (refused.status, refused.json["reason"]) == (500, "InternalError"), refused.body
+            [cause] = refused.json["details"]["causes"]
+            assert cause["message"].startswith(f"{key}AdditionalErrorMsg: object not decodable revision=")
+            assert cause["message"].endswith(f"{FOR}returned 0 objects, expected 1")
+            assert refused.json["message"] == f"Internal error occurred: {cause['message']}"
 
 
 @pytest.mark.parametrize(
