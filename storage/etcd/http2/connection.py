@@ -11,11 +11,11 @@ from time import monotonic
 from typing import cast
 from urllib.parse import unquote
 
-from storage.etcd.http2 import frames
+from storage.etcd.http2 import answers, frames
+from storage.etcd.http2.answers import PREFIX
 from storage.etcd.http2.frames import FrameError, Frames, frame
 from storage.etcd.http2.headers import decoded
 
-_PREFIX = 5  # bytes before a message of gRPC: whether it is compressed, and its length
 _OK, _UNKNOWN, _DEADLINE, _INTERNAL, _UNAVAILABLE = 0, 2, 4, 13, 14  # status codes of gRPC
 _LOOKS = 4  # for signs of life, in the time between two pings
 _REFILL = 1 << 30  # received bytes after which the connection's window is opened anew
@@ -77,7 +77,7 @@ class Http2Connection(asyncio.Protocol):
 
     def takes(self, size: int) -> bool:
         """Whether a call with a message of `size` bytes can be sent now, as a whole."""
-        size += _PREFIX
+        size += PREFIX
         return size <= self._window and size <= self._of_stream and len(self._streams) < self._most
 
     def call(self, head: bytes, message: bytes, timeout: float) -> asyncio.Future[bytes]:
@@ -90,7 +90,7 @@ class Http2Connection(asyncio.Protocol):
         answer: asyncio.Future[bytes] = self._loop.create_future()
         deadline = self._loop.time() + timeout
         self._streams[stream] = _Stream(answer, deadline)
-        size = len(message) + _PREFIX
+        size = len(message) + PREFIX
         self._window -= size
         beginning = frame(frames.HEADERS, frames.END_HEADERS, stream, head)
         if size <= frames.LARGEST:
@@ -127,7 +127,7 @@ class Http2Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._heard = monotonic()
         try:
-            for each in self._frames.received(data):
+            for each in self._frames.received(data, self._take_answer):
                 self._take(*each)
         except FrameError as error:
             self._end(f"etcd's answer can't be read: {error}")
@@ -166,15 +166,34 @@ class Http2Connection(asyncio.Protocol):
     def _take_data(self, flags: int, stream: int, payload: bytes) -> None:
         if flags & frames.PADDED:
             raise FrameError("a frame is padded")
-        self._received += len(payload)
-        if self._received > _REFILL:
-            self._send(frame(frames.WINDOW_UPDATE, 0, 0, self._received.to_bytes(4, "big")))
-            self._received = 0
+        self._count(len(payload))
         found = self._streams.get(stream)
         if found is not None:
             found.parts.append(payload)
             if flags & frames.END_STREAM:
                 self._fail(stream, _INTERNAL, "an answer has no status")
+
+    def _count(self, received: int) -> None:
+        """Counts bytes of data, and opens the window anew after many."""
+        self._received += received
+        if self._received > _REFILL:
+            self._send(frame(frames.WINDOW_UPDATE, 0, 0, self._received.to_bytes(4, "big")))
+            self._received = 0
+
+    def _take_answer(self, data: bytes, at: int) -> int:
+        """Ends a call whose usual answer begins at `at`; returns where that ends. Returns 0 if there is none."""
+        usual = None if self._block_of else answers.answer_at(data, at)
+        if usual is None:
+            return 0
+        stream, message, end = usual
+        found = self._streams.get(stream)
+        if found is None or found.parts:
+            return 0
+        self._count(PREFIX + len(message))
+        del self._streams[stream]
+        if not found.answer.done():
+            found.answer.set_result(message)
+        return end
 
     def _take_block(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if flags & (frames.PADDED | frames.PRIORITY) and kind == frames.HEADERS:
@@ -206,12 +225,12 @@ class Http2Connection(asyncio.Protocol):
             self._fail(stream, int(code) if known else _UNAVAILABLE, details)
             return
         message = found.parts[0] if len(found.parts) == 1 else b"".join(found.parts)
-        if message[:1] != b"\0" or int.from_bytes(message[1:_PREFIX], "big") != len(message) - _PREFIX:
+        if message[:1] != b"\0" or int.from_bytes(message[1:PREFIX], "big") != len(message) - PREFIX:
             self._fail(stream, _INTERNAL, "an answer is no single message")
             return
         del self._streams[stream]
         if not found.answer.done():
-            found.answer.set_result(message[_PREFIX:])
+            found.answer.set_result(message[PREFIX:])
 
     def _take_settings(self, given: dict[int, int]) -> None:
         if not self._greeted:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from struct import Struct
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
@@ -13,9 +14,12 @@ LARGEST = 16_384  # bytes of a frame's payload, for both sides: neither may send
 WINDOW = 65_535  # bytes that may be sent before the other side has said anything
 MAX_WINDOW = 2**31 - 1
 CANCEL, REFUSED = 8, 7  # codes of RST_STREAM
-_HEAD = 9  # bytes
+HEAD = 9  # bytes before the payload
 
 Frame = tuple[int, int, int, bytes]  # type, flags, stream, payload
+
+head_of = Struct(">IBI").unpack_from
+"""The head of the frame at a place in bytes: length and type (its last byte), flags, reserved bit with stream."""
 
 
 class FrameError(Exception):
@@ -56,6 +60,11 @@ def number(payload: bytes, at: int = 0) -> int:
     return int.from_bytes(payload[at : at + 4], "big") & MAX_WINDOW
 
 
+def _nothing(_data: bytes, _at: int) -> int:
+    """Takes no frames."""
+    return 0
+
+
 class Frames:
     """Parts what is received into frames."""
 
@@ -64,18 +73,25 @@ class Frames:
     def __init__(self) -> None:
         self._rest = b""
 
-    def received(self, data: bytes) -> Iterator[Frame]:
-        """The frames that are whole with `data`. Raises FrameError for a frame that is larger than it may be."""
+    def received(self, data: bytes, take: Callable[[bytes, int], int] = _nothing) -> Iterator[Frame]:
+        """The frames that are whole with `data`. Raises FrameError for a frame that is larger than it may be.
+
+        `take` is called with bytes, and with the place in them where a frame of HEADERS is whole. It may take several
+        frames, from this one on, and returns where they end; else 0.
+        """
         if self._rest:
             data = self._rest + data
         at, size = 0, len(data)
-        while size - at >= _HEAD:
-            length = int.from_bytes(data[at : at + 3], "big")
-            if length > LARGEST:
-                raise FrameError(f"a frame has {length} bytes")
-            end = at + _HEAD + length
+        while size - at >= HEAD:
+            first, flags, stream = head_of(data, at)
+            end = at + HEAD + (first >> 8)
+            if first >> 8 > LARGEST:
+                raise FrameError(f"a frame has {first >> 8} bytes")
             if end > size:
                 break
-            yield data[at + 3], data[at + 4], number(data, at + 5), data[at + _HEAD : end]
+            if first & 0xFF == HEADERS and (taken := take(data, at)):
+                at = taken
+                continue
+            yield first & 0xFF, flags, stream & MAX_WINDOW, data[at + HEAD : end]
             at = end
         self._rest = data[at:]
