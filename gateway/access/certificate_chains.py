@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 
+from gateway.certificate_reader import public_key_of
 from gateway.memo import Recent
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ def _facts(certificate: Certificate, root: bool = False) -> _Facts | None:
 
 def _signing(certificate: Certificate, extensions: dict[Any, Any], root: bool) -> tuple[bool, int]:
     """Whether a certificate may sign others, and how many CAs may be below it."""
-    key, usage = certificate.public_key(), extensions.get(ExtensionOID.KEY_USAGE)
+    key, usage = public_key_of(certificate), extensions.get(ExtensionOID.KEY_USAGE)
     strong = isinstance(key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey) or (
         isinstance(key, rsa.RSAPublicKey) and key.key_size >= _LEAST_RSA
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from cryptography.exceptions import UnsupportedAlgorithm
-
-from gateway.certificate_reader import REQUEST, TooLong, certificate_of, request_of
+from gateway.certificate_reader import REQUEST, TooLong, UnsupportedKey, certificate_of, is_self_signed, request_of
 from gateway.pem import blocks
 from gateway.validation.field import go_quote
 
@@ -16,8 +14,8 @@ def request_problem(data: bytes) -> str:
         return f"PEM block type must be {REQUEST}"
     try:
         request = request_of(block.content)
-        return "" if request.is_signature_valid else "x509: ECDSA verification failure"
-    except UnsupportedAlgorithm:
+        return "" if is_self_signed(request) else "x509: ECDSA verification failure"
+    except UnsupportedKey:
         return "x509: cannot verify signature: algorithm unimplemented"
     except TooLong as error:
         return str(error)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from gateway.certificate_reader import certificate_of, public_key_of
 from gateway.pem import blocks
+from gateway.validation.private_keys import public_half
 
 
 def key_pair_problem(certificate: bytes, key: bytes) -> str:
@@ -24,7 +25,7 @@ def key_pair_problem(certificate: bytes, key: bytes) -> str:
         text = 'tls: failed to find "CERTIFICATE" PEM block in certificate input'
         return f"{text} after skipping PEM blocks of the following types: [{kinds}]"
     keys = list(blocks(key))
-    private = [block.whole for block in keys if block.kind.endswith("PRIVATE KEY")]
+    private = [block.content for block in keys if block.kind.endswith("PRIVATE KEY")]
     if not private:
         if not keys:
             return "tls: failed to find any PEM data in key input"
@@ -42,9 +43,9 @@ def _mismatch(certificate: bytes, key: bytes) -> str:
     except ValueError:
         return "x509: malformed certificate"
     try:
-        private = load_pem_private_key(key, None)
-    except (ValueError, TypeError):
+        half = public_half(key)
+    except ValueError:
         return "tls: failed to parse private key"
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    same = public.public_bytes(*form) == private.public_key().public_bytes(*form)
+    same = public.public_bytes(*form) == half.public_bytes(*form)
     return "" if same else "tls: private key does not match public key"

@@ -15,7 +15,14 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from gateway.certificate_reader import certificate_of, extensions_of, public_key_of, request_of
+from gateway.certificate_reader import (
+    UnsupportedKey,
+    certificate_of,
+    extensions_of,
+    is_self_signed,
+    public_key_of,
+    request_of,
+)
 from gateway.jsontypes import JsonObject
 from gateway.pem import PemBlock, blocks
 from gateway.validation.certificate_terms import SHORTEST, longest_lifetime, validate_user_annotations
@@ -68,8 +75,8 @@ def _signed(der: bytes) -> list[FieldError]:
     unknown = "unknown public key type; supported types are Ed25519, ECDSA, and RSA"
     try:
         request = request_of(der)
-        key = request.public_key()
-    except UnsupportedAlgorithm:
+        key = public_key_of(request)
+    except UnsupportedKey:
         return [valueless(REQUEST, unknown)]
     except ValueError:
         return [valueless(REQUEST, "must be a valid PKCS#10 CSR")]
@@ -94,7 +101,7 @@ def _curve(curve: ec.EllipticCurve) -> str:
 
 def _is_signed(request: x509.CertificateSigningRequest) -> bool:
     try:
-        return request.is_signature_valid and not isinstance(request.signature_hash_algorithm, hashes.MD5)
+        return is_self_signed(request) and not isinstance(request.signature_hash_algorithm, hashes.MD5)
     except (UnsupportedAlgorithm, ValueError):
         return False
 
@@ -118,8 +125,8 @@ def validate_issued(status: JsonObject, spec: JsonObject, now: str) -> list[Fiel
         return [invalid(CHAIN, chain, "leaf certificate does not parse as valid X.509")]
     found = [*_wrong_names(dns, emails)]
     try:
-        wanted = _key_bytes(request_of(base64.b64decode(spec.get("stubPKCS10Request") or "")).public_key())
-    except (UnsupportedAlgorithm, ValueError):
+        wanted = _key_bytes(public_key_of(request_of(base64.b64decode(spec.get("stubPKCS10Request") or ""))))
+    except ValueError:
         return [*found, valueless(REQUEST, "must be a valid PKCS#10 CSR")]
     if wanted != issued_to:
         return [*found, invalid(CHAIN, chain, "leaf certificate was not issued to the requested public key")]

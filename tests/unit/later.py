@@ -33,6 +33,7 @@ PARTS = {
         "gateway.admission.plugins.node_writes",
         "gateway.admission.podsecurity",
         "gateway.validation.key_pairs",
+        "gateway.validation.private_keys",
         "gateway.validation.projected_certificates",
         "gateway.validation.urls",
     ),

@@ -44,6 +44,19 @@ OTHERS = {
     "gateway.credentials.validity": "a file of a flag",
 }
 
+# the library parses a key of a client only where its algorithm was looked at
+KEYS = {
+    "gateway.certificate_reader": "looks at the algorithm",
+    "gateway.validation.private_keys": "looks at the algorithm, and tests no numbers for being prime",
+    "gateway.access.keys": "a file of a flag",
+    "gateway.access.signing_authority": "the CA of this server",
+    "gateway.credentials.certificates": "made by this program",
+}
+PARSING_KEYS = (
+    *("public_key", "is_signature_valid", "load_pem_private_key", "load_der_private_key", "load_ssh_private_key"),
+    *("load_pem_public_key", "load_der_public_key", "load_pem_parameters", "load_der_parameters"),
+)
+
 
 def pem(der: bytes) -> bytes:
     return b"-----BEGIN CERTIFICATE-----\n" + base64.encodebytes(der) + b"-----END CERTIFICATE-----\n"
@@ -127,6 +140,17 @@ def test_certificates_of_clients_are_read_by_one_module() -> None:
         and (node.attr if isinstance(node, ast.Attribute) else node.name).startswith(("load_der_x509", "load_pem_x509"))
     }
     assert reading == {"gateway.certificate_reader", *OTHERS}
+
+
+def test_keys_of_clients_are_read_by_two_modules() -> None:
+    reading = {
+        name
+        for name in with_word(*PARSING_KEYS)
+        if name.startswith("gateway.")
+        for node in ast.walk(tree_of(name))
+        if (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")) in PARSING_KEYS
+    }
+    assert reading == KEYS.keys(), "call public_key_of, is_self_signed or public_half"
 
 
 def test_no_other_reader_looks_for_requests() -> None:
