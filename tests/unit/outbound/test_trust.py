@@ -52,6 +52,14 @@ def test_strangers_are_not_trusted(tmp_path: Path) -> None:
             shake_hands(trusting(given.read_text()), server_context(files.certificate, files.key), "hook.example.com")
 
 
+@pytest.mark.parametrize(("authorities", "insecure"), [("", False), ("", True)])
+def test_a_server_chooses_no_group_in_which_this_one_computes(authorities: str, insecure: bool) -> None:
+    """In DHE, the server of a webhook would choose numbers of up to 10 000 bits."""
+    offered = {each["name"] for each in trusting(authorities, insecure=insecure).get_ciphers()}
+    assert offered, "there are ciphers"
+    assert all(each.startswith(("TLS_", "ECDHE-")) for each in offered), offered
+
+
 @pytest.mark.parametrize(
     ("host", "name", "message"),
     [
