@@ -227,8 +227,6 @@ class Settings:
         self._check_authentication()
         self._check_limits()
         self._check_audit()
-        if not self.etcd_prefix.startswith("/") or self.etcd_prefix.endswith("/"):
-            raise InvalidSettings("--etcd-prefix must start with a slash and not end with one, as /registry does")
 
     def _check_etcd(self) -> None:
         if not self.embedded_etcd and not self.etcd_servers:

@@ -21,6 +21,7 @@ from gateway.settings.flag_values import (
     gates,
     host,
     hosts,
+    key_prefix,
     kubernetes_version,
     name_set,
     names,
@@ -118,7 +119,7 @@ _GROUPS: tuple[tuple[str, tuple[Flag, ...]], ...] = (
                 "built-in resources that are stored in another etcd, such as /events#http://etcd-4:2379;http://etcd-5:2379",
                 "GROUP/RESOURCE#URLS",
             ),
-            Flag("etcd-prefix", str, "prefix of all keys in etcd", "PREFIX"),
+            Flag("etcd-prefix", key_prefix, "prefix of all keys in etcd", "PREFIX"),
             Flag(
                 "encryption-provider-config",
                 Path,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from posixpath import normpath
 
 LOG_FORMATS = ("text", "json")
 SIGNING_ALGORITHMS = tuple(f"{kind}{size}" for kind in ("ES", "PS", "RS") for size in (256, 384, 512))
@@ -31,6 +32,14 @@ def decimal(text: str) -> float:
 
 def names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def key_prefix(text: str) -> str:
+    """A prefix of etcd's keys, read as kube-apiserver reads it: "registry/" is /registry."""
+    cleaned = normpath(f"/{text.strip('/')}")
+    if cleaned == "/":
+        raise ValueError("give a prefix such as /registry")
+    return cleaned
 
 
 def paths(text: str) -> tuple[Path, ...]:

@@ -46,6 +46,11 @@ def test_every_flag_has_a_setting() -> None:
     assert names == set(Settings.__dataclass_fields__) - of_control_planes
 
 
+@pytest.mark.parametrize("prefix", ["/one/two", "one/two", "one/two/", "//one//two/", "/one/./two"])
+def test_the_prefix_of_keys_is_cleaned_as_by_kube_apiserver(prefix: str) -> None:
+    assert settings("--embedded-etcd", f"--etcd-prefix={prefix}").etcd_prefix == "/one/two"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -62,7 +67,7 @@ def test_every_flag_has_a_setting() -> None:
         (["--etcd-servers=http://:2379"], "give URLs such as"),
         (["--etcd-servers=ftp://a:2379"], "give URLs such as"),
         (["--embedded-etcd", "--service-node-port-range=5"], "range of ports"),
-        (["--embedded-etcd", "--etcd-prefix=registry/"], "--etcd-prefix"),
+        (["--embedded-etcd", "--etcd-prefix=/"], "--etcd-prefix=/: give a prefix such as /registry"),
         (["--embedded-etcd", "--secure-port=99999"], "--secure-port=99999: give a port"),
         (["--embedded-etcd", "--bind-address=localhost"], "--bind-address=localhost: give an IP address"),
         (["--embedded-etcd", "--advertise-address=a b"], "--advertise-address=a b"),
