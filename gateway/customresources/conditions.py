@@ -8,7 +8,7 @@ from copy import deepcopy
 from gateway.customresources.definition import APPROVED, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, condition, is_true
 from gateway.customresources.names import AcceptedNames, claim
 from gateway.jsontypes import JsonObject
-from gateway.validation.custom_resource_definition import approval
+from gateway.validation.custom_resource_definition import approval, conversion_bundle_problem
 from gateway.validation.structural_schema import unsupported, validate_structural
 
 _APPROVAL_REASONS = {
@@ -29,11 +29,17 @@ def with_status(definition: JsonObject, others: Iterable[JsonObject], now: str) 
         if definition["spec"]["names"] != new["status"].get("acceptedNames") or condition(new, NAMES_ACCEPTED) is None:
             _name(new, claim(definition, others), now)
         if is_true(new, NAMES_ACCEPTED) and not is_true(new, ESTABLISHED):
-            accepted = "the initial names have been accepted"
-            set_condition(new, _condition(ESTABLISHED, "True", "InitialNamesAccepted", accepted), now)
+            set_condition(new, _established(definition), now)
     _structure(new, now)
     _approval(new, now)
     return definition if new["status"] == definition.get("status") else new
+
+
+def _established(definition: JsonObject) -> JsonObject:
+    """The condition Established of a CRD whose names are accepted. A conversion webhook must have a valid caBundle."""
+    if conversion_bundle_problem(definition):
+        return _condition(ESTABLISHED, "False", "InvalidCABundle", "The conversion webhook CABundle is invalid")
+    return _condition(ESTABLISHED, "True", "InitialNamesAccepted", "the initial names have been accepted")
 
 
 def _condition(type_: str, status: str, reason: str, message: str) -> JsonObject:

@@ -241,7 +241,7 @@ def _client(client: JsonObject | None, path: str, old: JsonObject | None) -> lis
         target, port = service.get("path"), service.get("port", 0)
         found = validate_webhook_service(name, namespace, target, port, f"{path}.service", swapped=True)
     bundle = client.get("caBundle") or ""
-    strict = old is not None and is_established(old) and not _bundle_problem(_old_bundle(old))
+    strict = old is not None and is_established(old) and not conversion_bundle_problem(old)
     if strict and (problem := _bundle_problem(bundle)):
         message = f"unable to load root certificates: {problem}"
         found.append(invalid(f"{path}.caBundle", list(base64.b64decode(bundle)), message))
@@ -252,9 +252,10 @@ def _bundle_problem(bundle: str) -> str:
     return certificates_problem(base64.b64decode(bundle))
 
 
-def _old_bundle(old: JsonObject) -> str:
-    webhook = (old.get("spec", {}).get("conversion") or {}).get("webhook") or {}
-    return (webhook.get("clientConfig") or {}).get("caBundle") or ""
+def conversion_bundle_problem(definition: JsonObject) -> str:
+    """What is wrong with the caBundle of a CRD's conversion webhook; "" if it is valid, or there is none."""
+    webhook = (definition.get("spec", {}).get("conversion") or {}).get("webhook") or {}
+    return _bundle_problem((webhook.get("clientConfig") or {}).get("caBundle") or "")
 
 
 def _review_versions(versions: list[str], path: str, old: JsonObject | None) -> list[FieldError]:
