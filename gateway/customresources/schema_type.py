@@ -6,6 +6,9 @@ The type is used for pruning, defaults, field ownership and the order of members
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from typing import Any
+
 from gateway.jsontypes import JsonObject
 from gateway.schema.catalog import META, type_of
 from gateway.schema.types import FORMATTED, FREE_OBJECT, Field, Omit, Type, TypeKind
@@ -31,7 +34,7 @@ def object_type(schema: JsonObject, kind: str, *, preserves: bool = False) -> Ty
     below = {**schema, "type": "object", "x-kubernetes-embedded-resource": True}
     if preserves:
         below["x-kubernetes-preserve-unknown-fields"] = True
-    return _struct(below, kind)
+    return _struct(below, kind, is_root=True)
 
 
 def schema_type(schema: JsonObject, *, lenient: bool = False) -> Type:
@@ -70,7 +73,7 @@ def _says_nothing(schema: JsonObject) -> bool:
     return bool(preserves) and not any(schema.get(key) for key in known)
 
 
-def _struct(schema: JsonObject, name: str, *, lenient: bool = False) -> Type:
+def _struct(schema: JsonObject, name: str, *, lenient: bool = False, is_root: bool = False) -> Type:
     additional = schema.get("additionalProperties")
     elem: Type | None = None
     lenient = lenient or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
@@ -80,6 +83,7 @@ def _struct(schema: JsonObject, name: str, *, lenient: bool = False) -> Type:
         elem = Type(TypeKind.STRUCT, "object", structural=True)
     members = {key: schema_type(below, lenient=lenient) for key, below in (schema.get("properties") or {}).items()}
     embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+    own = _own(schema, members) if embedded and not is_root else None
     if embedded:
         members |= {"apiVersion": _STRING, "kind": _STRING, "metadata": type_of(META + "ObjectMeta")}
     made = Type(TypeKind.STRUCT, name, elem=elem, structural=True, embedded=embedded)
@@ -88,13 +92,54 @@ def _struct(schema: JsonObject, name: str, *, lenient: bool = False) -> Type:
         key: Field(key, key, type_, Omit.NIL, default=type_.default, required=key in required)
         for key, type_ in members.items()
     }
+    made.own = own
     made.atomic = schema.get("x-kubernetes-map-type") == "atomic"
     made.lenient = lenient or (not members and elem is None)
     return _with_facts(made, schema)
 
 
+def _own(schema: JsonObject, members: dict[str, Type]) -> dict[str, Type] | None:
+    """The types that a schema says of kind, apiVersion and metadata of an embedded object, for their defaults."""
+    own = {key: members[key] for key in ("apiVersion", "kind") if key in members and members[key].default is not None}
+    said = (schema.get("properties") or {}).get("metadata")
+    if said is not None and (said.get("properties") or said.get("default") is not None):
+        known = {key: one for key, one in (said.get("properties") or {}).items() if key in _meta_fields()}
+        own["metadata"] = _struct({**said, "properties": known, "default": _known(said.get("default"))}, "object")
+    return own or None
+
+
+def _meta_fields() -> Collection[str]:
+    return type_of(META + "ObjectMeta").fields.keys()
+
+
+def _known(meta: Any) -> Any:
+    """Metadata without unknown members."""
+    return {key: one for key, one in meta.items() if key in _meta_fields()} if isinstance(meta, dict) else meta
+
+
+def _default(schema: JsonObject, default: Any) -> Any:
+    """A default, whose embedded objects have no unknown members in their metadata. They are pruned, as kube-apiserver
+    does when it begins to serve the definition.
+    """
+    items, others = schema.get("items"), schema.get("additionalProperties")
+    if isinstance(default, list) and isinstance(items, dict):
+        return [_default(items, one) for one in default]
+    if not isinstance(default, dict):
+        return default
+    properties = schema.get("properties") or {}
+    embedded = schema.get("x-kubernetes-embedded-resource")
+    found = {}
+    for key, one in default.items():
+        if embedded and key == "metadata":
+            found[key] = _known(one)
+        else:
+            below = properties.get(key, others)
+            found[key] = _default(below, one) if isinstance(below, dict) else one
+    return found
+
+
 def _with_facts(type_: Type, schema: JsonObject) -> Type:
     type_.nullable = bool(schema.get("nullable"))
     type_.preserves = bool(schema.get("x-kubernetes-preserve-unknown-fields"))
-    type_.default = schema.get("default")
+    type_.default = _default(schema, schema.get("default"))
     return type_

@@ -137,7 +137,7 @@ def _defaulter(type_: Type) -> Defaulter | None:
         return _each_or_default(type_.elem) if type_.elem is not None else None
     if type_.kind is not TypeKind.STRUCT:
         return None
-    types = {name: field.type for name, field in type_.fields.items()}
+    types = {name: field.type for name, field in type_.fields.items()} | (type_.own or {})
     missing = [
         (name, member.nullable, *_maker(member.default), _values(member.default))
         for name, member in types.items()

@@ -67,6 +67,7 @@ class Type:
     nullable: bool = False  # a null is kept
     preserves: bool = False  # unknown members are kept (x-kubernetes-preserve-unknown-fields)
     embedded: bool = False  # x-kubernetes-embedded-resource: kind, apiVersion and metadata are among the fields
+    own: dict[str, Type] | None = None  # embedded: its schema's types of these three, for their defaults alone
     lenient: bool = False  # an apply may name unknown members, even if they are pruned
     default: Any = None  # the default of a missing or null value; None if there is no default
     compiled: dict[object, Any] = field(default_factory=dict, init=False)  # results of `compiled` functions

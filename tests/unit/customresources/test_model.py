@@ -105,6 +105,63 @@ def test_an_object_gets_no_more_defaults_than_can_be_stored(sent: dict[str, Any]
     assert as_status(raised.value).code == 400
 
 
+EMBEDDED = {"apiVersion": "e.org/v1", "kind": "Part", "metadata": {"name": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "sent"),
+    [
+        (
+            {
+                "properties": {
+                    "apiVersion": {"type": "string", "default": "e.org/v1"},
+                    "kind": {"type": "string", "default": "Part"},
+                    "metadata": {"type": "object", "default": {"name": "a", "unknown": "u"}},
+                }
+            },
+            {},
+        ),
+        (
+            {
+                "properties": {
+                    "apiVersion": {"type": "string", "default": "e.org/v1"},
+                    "kind": {"type": "string", "default": "Part"},
+                    "metadata": {
+                        "type": "object",
+                        "properties": {key: {"type": "string", "default": "a"} for key in ("name", "unknown")},
+                    },
+                }
+            },
+            {"metadata": {}},
+        ),
+        ({"default": {**EMBEDDED, "metadata": {"name": "a", "unknown": "u"}}}, None),
+    ],
+    ids=["members", "members of metadata", "whole"],
+)
+@pytest.mark.parametrize("preserves", [False, True])
+def test_embedded_objects_get_defaults_but_no_unknown_metadata(
+    schema: dict[str, Any], sent: dict[str, Any] | None, preserves: bool
+) -> None:
+    part = {"type": "object", "x-kubernetes-embedded-resource": True, **schema}
+    if preserves:
+        part["x-kubernetes-preserve-unknown-fields"] = True
+    obj: dict[str, Any] = {} if sent is None else {"part": dict(sent)}
+    with_schema({"part": part}).stored.default(obj)
+    assert obj == {"part": EMBEDDED}
+
+
+def test_defaults_of_embedded_metadata_in_lists_and_maps_have_no_unknown_members() -> None:
+    part = {"type": "object", "x-kubernetes-embedded-resource": True, "x-kubernetes-preserve-unknown-fields": True}
+    given = {**EMBEDDED, "metadata": {"name": "a", "unknown": "u"}}
+    properties = {
+        "listed": {"type": "array", "items": part, "default": [given]},
+        "named": {"type": "object", "additionalProperties": part, "default": {"one": given}},
+    }
+    obj: dict[str, Any] = {}
+    with_schema(properties).stored.default(obj)
+    assert obj == {"listed": [EMBEDDED], "named": {"one": EMBEDDED}}
+
+
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_short_object_gets_few_values_of_defaults(nested: bool) -> None:
     value = {"type": "string", "default": "v"}
