@@ -1,16 +1,20 @@
 """Reads custom objects from storage: prunes and defaults them, and sorts their members.
 
 An object stays in the version in which it was written. Its CRD may have changed since, so it is read by the present
-schema of that version. Invalid metadata fields are dropped, as in kube-apiserver.
+schema of that version. Invalid metadata fields are dropped, also those of embedded objects, as in
+kube-apiserver.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion
 from gateway.kinds.model import Canonicalise, Model, Version
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored
+from gateway.schema.types import Type, TypeKind
 
 _ESCAPED = frozenset('"\\')  # not allowed in a uid: other code finds the uid's end in the JSON text without parsing it
 
@@ -41,7 +45,8 @@ def read_stored(version: Version, raw: JsonObject) -> JsonObject:
         obj = version.decode(raw, DecodeReport(trusted=True))
     except DecodeError:
         try:
-            obj = version.decode({**raw, "metadata": _sound(version, raw.get("metadata"))}, DecodeReport(trusted=True))
+            sound = {**_sound(version, version.type, raw), "apiVersion": raw.get("apiVersion"), "kind": raw.get("kind")}
+            obj = version.decode(sound, DecodeReport(trusted=True))
         except DecodeError as error:
             raise ValueError(str(error)) from error
     meta = obj.setdefault("metadata", {})
@@ -52,10 +57,28 @@ def read_stored(version: Version, raw: JsonObject) -> JsonObject:
     return obj
 
 
-def _sound(version: Version, metadata: object) -> JsonObject:
+def _sound(version: Version, type_: Type, value: Any) -> Any:
+    """A value without invalid kind, apiVersion and metadata, of the object and of the objects embedded in it."""
+    if isinstance(value, list) and type_.kind is TypeKind.LIST:
+        return [_sound(version, type_.element(), item) for item in value]
+    if not isinstance(value, dict) or type_.kind is not TypeKind.STRUCT or not type_.structural:
+        return value
+    found: JsonObject = {}
+    for name, member in value.items():
+        if type_.embedded and name == "metadata":
+            if isinstance(member, dict):
+                found[name] = _sound_metadata(version, member)
+        elif not type_.embedded or name not in ("apiVersion", "kind") or isinstance(member, str):
+            field = type_.fields.get(name)
+            below = type_.elem if field is None else field.type
+            found[name] = member if below is None else _sound(version, below, member)
+    return found
+
+
+def _sound_metadata(version: Version, metadata: JsonObject) -> JsonObject:
     """Metadata without the members that can't be decoded."""
     found: JsonObject = {}
-    for name, value in metadata.items() if isinstance(metadata, dict) else ():
+    for name, value in metadata.items():
         try:
             version.decode({"metadata": {name: value}}, DecodeReport(trusted=True))
         except DecodeError:
