@@ -12,7 +12,7 @@ hack/gotypes.json (facts of the Go types that OpenAPI does not tell; hack/gotype
 
 Groups that have no Go types here (custom resources, aggregated APIs) are left out. Layout of the result:
 
-    {"version": "1.36",
+    {"version": "1.36", "bareElements": whether OpenAPI gives elements of lists and maps no defaults; absent if not,
      "groups": [{"name", "versions": [{"version", "resources": [{"name", "kind", "singular", "namespaced", "verbs",
                 "shortNames", "categories", "subresources": [{"name", "kind", "verbs"}]}]}]}],    in discovery order
      "kinds": {"apps/v1/Deployment": TYPE NAME},
@@ -196,6 +196,18 @@ def reachable(types: Json, roots: Iterator[str]) -> set[str]:
     return found
 
 
+def element_defaults(schema: Any) -> bool:
+    """Whether the elements of a list or map have a default somewhere in a schema."""
+    if isinstance(schema, list):
+        return any(map(element_defaults, schema))
+    if not isinstance(schema, dict):
+        return False
+    elements = (schema.get("items"), schema.get("additionalProperties"))
+    return any(isinstance(each, dict) and "default" in each for each in elements) or any(
+        map(element_defaults, schema.values())
+    )
+
+
 def build(fetch: Fetch, go_types: Json) -> Json:
     """The catalog as a JSON value."""
     types = go_types["types"]
@@ -213,6 +225,7 @@ def build(fetch: Fetch, go_types: Json) -> Json:
     kept = reachable(types, (name for name in types if name in names.values() or name.startswith(UNLISTED)))
     return {
         "version": fetch(openapi_path("", "v1"))["info"]["version"],
+        "bareElements": not element_defaults(list(schemas.values())),
         "groups": groups,
         "kinds": dict(sorted(names.items())),
         "types": {name: type_entry(types[name], schemas.get(name, {})) for name in sorted(kept)},
@@ -236,7 +249,7 @@ def text_of(catalog: Json) -> str:
         ]
         groups.append('{"name":' + compact(group["name"]) + ',"versions":[' + ",\n".join(versions) + "]}")
     parts = [
-        f'"version":{compact(catalog["version"])}',
+        f'"version":{compact(catalog["version"])}' + (',"bareElements":true' if catalog["bareElements"] else ""),
         block("groups", groups, "[]"),
         block("kinds", [f"{compact(k)}:{compact(v)}" for k, v in catalog["kinds"].items()], "{}"),
         block("types", [f"{compact(k)}:{compact(v)}" for k, v in catalog["types"].items()], "{}"),

@@ -65,10 +65,12 @@ def _split(name: str, value: str, minors: tuple[str, str, str]) -> tuple[str, li
     known: Collection[str]
     if name == "runtime-config":
         from gateway.kinds.enablement import is_elsewhere
+        from gateway.release.release import release_of
 
+        release = release_of(minor=minors[1], emulated=minors[0])
         values = _listed(value)
         pairs = [each.partition("=") for each in values]
-        known = [key for key, _, on in pairs if on.strip().lower() in _FALSE or not is_elsewhere(key.strip())]
+        known = [key for key, _, on in pairs if on.strip().lower() in _FALSE or not is_elsewhere(key.strip(), release)]
     elif name == "authorization-mode":
         known, values = AUTHORIZATION_MODES, _listed(value)
     elif name == "feature-gates":

@@ -9,14 +9,14 @@ from gateway.controllers.bootstrap_objects import BootstrapObject
 PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
     "apiregistration.k8s.io": (1 << 30, {}),  # it has no APIService, and comes first
     "": (18000, {"v1": 1}),
-    "admissionregistration.k8s.io": (16700, {"v1": 15}),
+    "admissionregistration.k8s.io": (16700, {"v1": 15, "v1beta1": 12}),
     "apiextensions.k8s.io": (16700, {"v1": 15}),
     "apps": (17800, {"v1": 15}),
     "authentication.k8s.io": (17700, {"v1": 15}),
     "authorization.k8s.io": (17600, {"v1": 15}),
     "autoscaling": (17500, {"v1": 15, "v2": 30}),
     "batch": (17400, {"v1": 15}),
-    "certificates.k8s.io": (17300, {"v1": 15}),
+    "certificates.k8s.io": (17300, {"v1": 15, "v1beta1": 9}),
     "coordination.k8s.io": (16500, {"v1": 15}),
     "discovery.k8s.io": (16200, {"v1": 15}),
     "events.k8s.io": (17750, {"v1": 15}),
@@ -25,10 +25,10 @@ PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
     "node.k8s.io": (16300, {"v1": 15}),
     "policy": (17100, {"v1": 15}),
     "rbac.authorization.k8s.io": (17000, {"v1": 15}),
-    "resource.k8s.io": (16200, {"v1": 21}),
+    "resource.k8s.io": (16200, {"v1": 21, "v1beta2": 15}),
     "scheduling.k8s.io": (16600, {"v1": 15}),
     "storage.k8s.io": (16800, {"v1": 15}),
-    "storagemigration.k8s.io": (15800, {"v1": 15}),
+    "storagemigration.k8s.io": (15800, {"v1": 15, "v1beta1": 9}),
 }
 """By group: the priority of the group, and that of each version."""
 

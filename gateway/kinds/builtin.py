@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from importlib import import_module
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from gateway.defaults import apply_defaults, apply_gated_defaults
@@ -17,9 +19,10 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import VALUES, names_of
 from gateway.kinds.strategies import strategy_for
+from gateway.release.early_versions import EARLY, STABLE, deprecation, has, is_early
 from gateway.release.gates import Gates
-from gateway.release.lifecycle import absent, announced_version
-from gateway.release.minors import CATALOGS, CATALOGUED
+from gateway.release.lifecycle import absent, announced_version, serves
+from gateway.release.minors import CATALOGS, CATALOGUED, version_priority
 from gateway.release.release import Release, release_of
 from gateway.schema.catalog import Catalog, catalog_of
 
@@ -59,42 +62,70 @@ COMPLETED = frozenset({GroupResource("", "services"), GroupResource("", "persist
 
 
 Entry = dict[str, Any]  # a resource as the catalog describes it
+VersionEntries = tuple[str, str, list[Entry]]  # group, version, and the resources of the version
 
 
-def builtin_registry(primary_family: str = "IPv4", release: Release | None = None) -> Registry:
+def builtin_registry(
+    primary_family: str = "IPv4", release: Release | None = None, early: frozenset[tuple[str, str]] = frozenset()
+) -> Registry:
     """A registry of the catalog's resources; these are made once a process for each primary IP family and release.
 
     Without `release` it is the default one. Resources that its minor does not have are served to the server itself
-    only, so that no object is lost in an etcd that a later minor has written.
+    only, so that no object is lost in an etcd that a later minor has written. `early` has the groups and versions of
+    `early_versions` that are served, too.
     """
     release = release or release_of()
-    registry = _registry(primary_family, release).copy(release)
+    registry = _registry(primary_family, release, early).copy(release)
     if release.minor != (release.binary if release.binary in CATALOGS else CATALOGUED):
-        registry.switch_off(absent(release.minor, registry.kinds()))
+        stable = (each for each in registry.kinds() if each[0][:2] not in early)
+        registry.switch_off(absent(release.minor, stable))
     return registry
 
 
+def early_versions(release: Release) -> dict[tuple[str, str], frozenset[str]]:
+    """The beta versions that a server of the release can serve, with the plurals of their resources."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for group, version, entries in _with_early(catalog_of(release.binary), release.minor, frozenset(EARLY)):
+        if (group, version) in EARLY and entries:
+            found[group, version] = frozenset(each["name"] for each in entries)
+    return found
+
+
 @lru_cache(maxsize=8)
-def _registry(primary_family: str, release: Release) -> Registry:
+def _registry(primary_family: str, release: Release, early: frozenset[tuple[str, str]]) -> Registry:
     catalog = catalog_of(release.binary)
-    registry, models = Registry(), _models(primary_family, release, catalog)
+    served_versions = list(_with_early(catalog, release.minor, early))
+    registry, models = Registry(), _models(primary_family, release, catalog, served_versions)
     verbs: dict[frozenset[str], frozenset[str]] = {}  # resources share equal sets of verbs
-    for group, version, entries in _versions(catalog):
+    for group, version, entries in served_versions:
         served = (each for entry in entries for each in _resources(models, GroupVersion(group, version), entry, verbs))
         registry.add_version(group, version, served)
     return registry
 
 
-def _versions(catalog: Catalog) -> Iterator[tuple[str, str, list[Entry]]]:
+def _versions(catalog: Catalog) -> Iterator[VersionEntries]:
     for group in catalog.document["groups"]:
         for version in group["versions"]:
             yield group["name"], version["version"], version["resources"]
 
 
-def _models(primary_family: str, release: Release, catalog: Catalog) -> dict[str, Model]:
+def _with_early(catalog: Catalog, minor: str, early: frozenset[tuple[str, str]]) -> Iterator[VersionEntries]:
+    """The catalog's versions, each group's followed by its versions in `early`."""
+    for group, versions in groupby(_versions(catalog), itemgetter(0)):
+        entries: list[Entry] = []
+        for each in versions:
+            entries = each[2] if each[1] == STABLE else entries
+            yield each
+        for version in sorted((version for own, version in early if own == group), key=version_priority):
+            yield group, version, [each for each in entries if has(minor, group, version, each["kind"])]
+
+
+def _models(
+    primary_family: str, release: Release, catalog: Catalog, served_versions: list[VersionEntries]
+) -> dict[str, Model]:
     """The models by `_place`. Versions that share storage are versions of one model, whatever their groups."""
     places: dict[str, dict[GroupVersion, Entry]] = {}
-    for group, version, entries in _versions(catalog):
+    for group, version, entries in served_versions:
         for entry in entries:
             places.setdefault(_place(group, entry), {})[GroupVersion(group, version)] = entry
     return {place: _model(place, versions, primary_family, release, catalog) for place, versions in places.items()}
@@ -120,6 +151,8 @@ def _model(
     plural, gates = entry["name"], release.gates
     resource = GroupResource(first.group, plural)
     stored = STORAGE_VERSIONS.get(resource, first)
+    if len(versions) > 1:
+        stored = _stored_early(release, stored, list(versions), entry["kind"])
     return Model(
         group=first.group,
         plural=plural,
@@ -131,7 +164,7 @@ def _model(
         categories=tuple(entry.get("categories", ())),
         storage_prefix=place if _is_stored(entry) else "",
         storage_version=stored,
-        versions={each: _version(each, found, gates, catalog) for each, found in versions.items()},
+        versions={each: _version(each, found, release, catalog) for each, found in versions.items()},
         strategies=partial(strategy_for, first.group, plural, gates=gates),
         on_read=partial(_complete, plural, primary_family) if resource in COMPLETED else _keep,
         convert=partial(_convert, entry["kind"]),
@@ -141,18 +174,26 @@ def _model(
     )
 
 
+def _stored_early(release: Release, stored: GroupVersion, versions: list[GroupVersion], kind: str) -> GroupVersion:
+    """The storage version: the highest early one where the minor does not serve `stored`, so that its peers read it."""
+    early = [each for each in versions if is_early(*each, kind)]
+    return early[0] if early and not serves(release.minor, *stored, kind) else stored
+
+
 def _announced(binary: str, compatible: str, stored: GroupVersion, kind: str) -> str:
 
     return announced_version(binary, compatible, *stored, kind)
 
 
-def _version(version: GroupVersion, entry: Entry, gates: Gates, catalog: Catalog) -> Version:
-    gvk = GroupVersionKind(*version, entry["kind"])
+def _version(version: GroupVersion, entry: Entry, release: Release, catalog: Catalog) -> Version:
+    gvk, gates = GroupVersionKind(*version, entry["kind"]), release.gates
+    early = is_early(*gvk)
+    ruled = GroupVersion(version.group, STABLE) if early else version  # whose defaults it has
     return Version(
         gvk=gvk,
         make_type=partial(catalog.type_for, *gvk),
-        warning=WARNINGS.get(gvk, ""),
-        default=_defaults(version.api_version, gvk.kind, gates),
+        warning=deprecation(release.binary, *gvk) if early else WARNINGS.get(gvk, ""),
+        default=_defaults(ruled.api_version, gvk.kind, gates),
         read_internal=partial(_read_internal, reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,
         annotated_fields=partial(_annotated_fields, gvk.kind) if gvk in ANNOTATED_FIELDS else frozenset,
         selectable=names_of(GroupResource(version.group, entry["name"]), gates.enabled),
@@ -175,6 +216,8 @@ def _defaults(api_version: str, kind: str, gates: Gates) -> Callable[[JsonObject
 def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVersion) -> JsonObject:
     if source == target:
         return obj
+    if is_early(*source, kind) or is_early(*target, kind):
+        return {**obj, "apiVersion": target.api_version}
     from gateway.kinds.conversions.convert import convert  # few objects ever need it
 
     return convert(obj, kind, source, target)

@@ -1,4 +1,5 @@
-"""Which built-in resources are served to clients: all except those that --runtime-config switches off.
+"""Which built-in resources are served to clients: all except those that --runtime-config switches off, and the beta
+versions that it switches on.
 
 The server itself still uses resources that are switched off: it reads and writes roles, leases and namespaces.
 """
@@ -8,7 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from gateway.kinds.builtin import early_versions
 from gateway.kinds.registry import Registry
+from gateway.release.early_versions import EARLY
+from gateway.release.release import Release
 
 Key = tuple[str, str, str]  # group, version, plural
 
@@ -18,7 +22,7 @@ _STAGES = {
     "api/beta": re.compile(r"v\d+beta\d+"),
     "api/alpha": re.compile(r"v\d+alpha\d+"),
 }
-# versions that kube-apiserver has, off by default, and that this server does not have in any minor that it serves
+# versions that kube-apiserver has, off by default. This server has only those of `early_versions`
 _NOT_HERE: Mapping[str, tuple[str, ...]] = {
     "admissionregistration.k8s.io": ("v1beta1", "v1alpha1"),
     "apps": ("v1beta2", "v1beta1"),
@@ -48,10 +52,21 @@ class UnknownApi(ValueError):
     """--runtime-config names an API that kube-apiserver does not have, or that cannot be switched on here."""
 
 
-def is_elsewhere(key: str) -> bool:
+def is_elsewhere(key: str, release: Release) -> bool:
     """Whether `key`, a group/version or group/version/resource, is a version that only kube-apiserver has."""
-    group, _, rest = key.partition("/")
-    return rest.partition("/")[0] in _NOT_HERE.get(group, ())
+    group, version, resource = (*key.split("/", 2), "", "")[:3]
+    return version in _NOT_HERE.get(group, ()) and not _is_early(early_versions(release), (group, version, resource))
+
+
+def switched_on(release: Release, overrides: Sequence[tuple[str, bool]]) -> frozenset[tuple[str, str]]:
+    """The groups and versions of `early_versions` of which `overrides` switch on a resource."""
+    said = dict(overrides)
+    if not any(said.values()):
+        return frozenset()
+    found = early_versions(release)
+    return frozenset(
+        place for place, plurals in found.items() if any(_serves((*place, each), said) for each in plurals)
+    )
 
 
 def switched_off(registry: Registry, overrides: Sequence[tuple[str, bool]]) -> frozenset[Key]:
@@ -70,7 +85,7 @@ def switched_off(registry: Registry, overrides: Sequence[tuple[str, bool]]) -> f
 
 def _serves(key: Key, said: Mapping[str, bool]) -> bool:
     group, version, resource = key
-    on = True
+    on = (group, version) not in EARLY
     for stage, of in _STAGES.items():
         if stage in said and of.fullmatch(version):
             on = said[stage]
@@ -78,19 +93,28 @@ def _serves(key: Key, said: Mapping[str, bool]) -> bool:
     return said.get(f"{group}/{version}/{resource}", on)
 
 
+def _is_early(found: Mapping[tuple[str, str], frozenset[str]], key: Key) -> bool:
+    """Whether `key` is a beta version in `found`, or a resource of one; its plural is "" for a version."""
+    plurals = found.get(key[:2], frozenset())
+    return key[2] in plurals if key[2] else bool(plurals)
+
+
 def _check(registry: Registry, said: Mapping[str, bool]) -> None:
-    places = [(key, *key.split("/")[:2]) for key in said if key not in _STAGES]
-    unknown = {f"{group}/{version}".lstrip("/") for _, group, version in places if not _is_known(registry, group)}
+    places = [(key, *(*key.split("/", 2), "")[:3]) for key in said if key not in _STAGES]
+    unknown = {f"{group}/{version}".lstrip("/") for _, group, version, _ in places if not _is_known(registry, group)}
     if unknown:
         raise UnknownApi(f"unknown api groups {','.join(sorted(unknown))}")
-    for key, group, version in places:
-        if version in registry.groups.get(group, ()):
+    found = early_versions(registry.release)
+    for key, group, version, resource in places:
+        if _is_early(found, (group, version, resource)):
+            continue
+        if version in registry.groups.get(group, ()) and (group, version) not in found:
             continue
         if version not in _NOT_HERE.get(group, ()):
             named = f"{group}/{version}".lstrip("/")
             raise UnknownApi(f"group version {named} that has not been registered")
         if said[key]:
-            raise UnknownApi(f"{key} cannot be switched on: this server has no alpha and beta versions")
+            raise UnknownApi(f"{key} cannot be switched on: this server does not have it")
 
 
 def _is_known(registry: Registry, group: str) -> bool:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
+from gateway.release.early_versions import STABLE, read_as_stable
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
@@ -15,13 +16,6 @@ from gateway.schema.types import Type
 
 _ESCAPED = frozenset('"\\')  # no uid has one of these, since the end of the uid is found without parsing
 _DEFINITION = GroupVersionKind("apiextensions.k8s.io", "v1beta1", "CustomResourceDefinition")
-
-# Versions in which a kube-apiserver may have stored objects, and which it does not serve by default. They have the
-# fields of the served version.
-_SAME_AS = {
-    GroupVersionKind("admissionregistration.k8s.io", "v1beta1", kind): "v1"
-    for kind in ("MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding")
-}
 
 
 class StoredVersion(Protocol):
@@ -105,8 +99,9 @@ def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]
 def _version(model: StoredKind, api_version: str, kind: str) -> StoredVersion:
     """The version of a stored value by its apiVersion and kind. Raises ValueError if it is none of the model's."""
     named = GroupVersion.parse(api_version)
-    same = _SAME_AS.get(GroupVersionKind(*named, kind))
-    found = model.versions.get(named if same is None else GroupVersion(named.group, same))
+    found = model.versions.get(named)
+    if found is None and read_as_stable(*named, kind):
+        found = model.versions.get(GroupVersion(named.group, STABLE))
     if found is None or kind != model.kind:
         known = f'"{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
         raise ValueError(f"no kind {known}")

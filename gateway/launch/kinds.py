@@ -19,11 +19,13 @@ def registry_of(settings: Settings) -> Registry:
 
 
 def kinds_of(settings: Settings) -> Registry:
-    """The built-in kinds, except those that --runtime-config switches off."""
+    """The built-in kinds that --runtime-config leaves on or switches on."""
     release = chosen_release(settings)
-    registry = builtin_registry(family_of(settings.service_cluster_ip_range), release)
-    if settings.runtime_config:
-        from gateway.kinds.enablement import switched_off
+    family = family_of(settings.service_cluster_ip_range)
+    if not settings.runtime_config:
+        return builtin_registry(family, release)
+    from gateway.kinds.enablement import switched_off, switched_on
 
-        registry.switch_off(switched_off(registry, settings.runtime_config))
+    registry = builtin_registry(family, release, switched_on(release, settings.runtime_config))
+    registry.switch_off(switched_off(registry, settings.runtime_config))
     return registry

@@ -83,12 +83,13 @@ def _check_apis(settings: Settings) -> None:
             raise InvalidSettings(f"--feature-gates: {error}") from None
     if settings.runtime_config:
         from gateway.kinds.builtin import builtin_registry
-        from gateway.kinds.enablement import UnknownApi, switched_off
+        from gateway.kinds.enablement import UnknownApi, switched_off, switched_on
         from gateway.settings.release import chosen_release
 
         try:
             release = chosen_release(settings, gates=False)
-            switched_off(builtin_registry(release=release), settings.runtime_config)
+            on = switched_on(release, settings.runtime_config)
+            switched_off(builtin_registry(release=release, early=on), settings.runtime_config)
         except UnknownApi as error:
             raise InvalidSettings(f"--runtime-config: {error}") from None
 

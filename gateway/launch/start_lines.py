@@ -36,7 +36,7 @@ def say_start(settings: Settings) -> None:
     if settings.anonymous_auth and not settings.anonymous_users:
         logger.warning("requests without credentials are refused: --authorization-mode has AlwaysAllow")
     if stages := ", ".join(key for key, on in settings.runtime_config if on and key in UNSERVED_STAGES):
-        logger.warning("--runtime-config: this server has no alpha and beta versions", extra={"given": stages})
+        logger.warning("--runtime-config: this server lacks most alpha and beta versions", extra={"given": stages})
     if logger.isEnabledFor(logging.DEBUG):
         given = {flag.name: shown(getattr(settings, flag.setting)) for flag in FLAGS if flag.setting not in SECRET}
         defaults = {flag.name: shown_default(flag) for flag in FLAGS}

@@ -12,7 +12,8 @@ from functools import cache
 from gateway.jsontypes import JsonObject
 from gateway.kinds.resource import Resource
 from gateway.openapi.meta_kinds import CORE, Versions, kinds_of
-from gateway.schema.catalog import META, Catalog, document, served
+from gateway.release.early_versions import EARLY, is_early
+from gateway.schema.catalog import META, Catalog, served
 from gateway.schema.descriptions import description_of
 
 REFERENCE = "#/components/schemas/"
@@ -98,13 +99,21 @@ def _kinds(name: str, registered: Versions) -> list[JsonObject]:
         return kinds_of("Status", CORE)
     if name in (META + "DeleteOptions", META + "WatchEvent"):
         return kinds_of(name.removeprefix(META), registered)
-    return _kinds_by_type(served()).get(name, [])
+    return _kinds_by_type(served()).get(name) or _early_kinds(name)
+
+
+def _early_kinds(name: str) -> list[JsonObject]:
+    *_, group, version, kind = ["", "", *name.split(".")]
+    own = next((each for each in EARLY if each[0].partition(".")[0] == group and each[1] == version), None)
+    if own is None or not is_early(*own, kind.removesuffix("List")):
+        return []
+    return [{"group": own[0], "kind": kind, "version": version}]
 
 
 @cache
 def _schema(catalog: Catalog, name: str) -> tuple[JsonObject, tuple[str, ...]]:
     """A named type's schema, and the names of the types to which it refers."""
-    entry = catalog.document["types"].get(name, {})
+    entry = catalog.entry(name) or {}
     described = description_of(name)
     about: JsonObject = {"description": described.text} if described.text else {}
     if name in _OWN:
@@ -179,7 +188,7 @@ def _value(expression: str, references: list[str]) -> JsonObject:
 
 def _element(expression: str, references: list[str]) -> JsonObject:
     schema = dict(_value(expression, references))
-    default = _zero(expression)
+    default = None if served().document.get("bareElements") else _zero(expression)
     if default is not None:
         schema["default"] = default
     elif "allOf" in schema:
@@ -189,7 +198,7 @@ def _element(expression: str, references: list[str]) -> JsonObject:
 
 def _resolved(expression: str) -> str:
     """The underlying type of a named type that is no struct (string for "PodPhase")."""
-    while "is" in (entry := document()["types"].get(expression, {})) and expression not in _OWN:
+    while "is" in (entry := served().entry(expression) or {}) and expression not in _OWN:
         expression = entry["is"].removeprefix("*")
     return expression
 

@@ -43,6 +43,7 @@ SWITCHABLE = frozenset(
         "DRAOptionalNodeOperations",
         "HPAScaleToZero",
         "MaxUnavailableStatefulSet",
+        "MutatingAdmissionPolicy",
         "VolumeLimitScaling",
     }
 )

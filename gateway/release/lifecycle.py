@@ -33,6 +33,24 @@ def serves(minor: str, group: str, version: str, kind: str) -> bool:
     return bool(_document()["versions"].get(f"{group}/{version}/{kind}", {}).get(minor, False))
 
 
+def knows(minor: str, group: str, version: str, kind: str) -> bool:
+    """Whether kube-apiserver of a minor has a version of a kind, by default or if --runtime-config asks for it."""
+    return minor in _document()["versions"].get(f"{group}/{version}/{kind}", {})
+
+
+def warning(minor: str, group: str, version: str, kind: str) -> str:
+    """What kube-apiserver of a minor says of a deprecated version, without its replacement; "" if it is not deprecated.
+
+    The words are those of k8s.io/apiserver/pkg/endpoints/deprecation.
+    """
+    facts = _document()["versions"][f"{group}/{version}/{kind}"]
+    since, until = facts.get("deprecated"), facts.get("removed")
+    if since is None or number(minor) < number(since):
+        return ""
+    gone = f", unavailable in v{until}+" if until else ""
+    return f"{group}/{version} {kind} is deprecated in v{since}+{gone}"
+
+
 def announced_version(binary: str, compatible: str, group: str, version: str, kind: str) -> str:
     """The version of a kind that kube-apiserver of the minor `binary` stores, given the highest one, `version`.
 

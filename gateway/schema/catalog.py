@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from gateway.jsontypes import JsonObject, loads
+from gateway.release.early_versions import EARLY, STABLE, is_early
 from gateway.release.minors import DEFAULT, catalog_file
 from gateway.schema.types import Field, Omit, Type, TypeKind
 
@@ -56,6 +57,9 @@ _OMITTED_WHEN_EMPTY = frozenset(
         TypeKind.MAP,
     }
 )
+_EARLY_PACKAGES = {
+    f"io.k8s.api.{group.partition('.')[0]}.{version}": (version, early) for (group, version), early in EARLY.items()
+}
 
 
 class Catalog:
@@ -91,11 +95,41 @@ class Catalog:
     def type_name_for(self, group: str, version: str, kind: str) -> str:
         """The definition name of a kind. Kinds of meta/v1 (DeleteOptions) are in every group. Raises KeyError."""
         name = self.document["kinds"].get(f"{group}/{version}/{kind}")
+        if name is None and is_early(group, version, kind.removesuffix("List")):
+            stable = self.document["kinds"].get(f"{group}/{STABLE}/{kind}")
+            name = stable and stable.replace(f".{STABLE}.", f".{version}.")
         if name is None and META + kind in self.document["types"]:
             name = META + kind
         if name is None:
             raise KeyError(f"no kind {kind} in {group}/{version}" if group else f"no kind {kind} in {version}")
         return str(name)
+
+    def entry(self, type_name: str) -> JsonObject | None:
+        """What the file says of a type, by its definition name; None if there is no such type."""
+        found: JsonObject | None = self.document["types"].get(type_name)
+        return self._early_entry(type_name) if found is None else found
+
+    def _early_entry(self, name: str) -> JsonObject | None:
+        """The entry of a type of a beta version, made from that of v1."""
+        package, _, type_ = name.rpartition(".")
+        if (found := _EARLY_PACKAGES.get(package)) is None:
+            return None
+        version, early = found
+        stable = package.removesuffix(version) + STABLE
+        if (entry := self.document["types"].get(f"{stable}.{type_}")) is None:
+            return None
+
+        def renamed(facts: JsonObject) -> JsonObject:
+            own = facts["type"].rpartition(f"{stable}.")[2]
+            if f"{stable}." not in facts["type"] or own in early.shared:
+                return facts
+            kept = {key: value for key, value in facts.items() if key != "enum"} if own in early.plain else facts
+            return {**kept, "type": facts["type"].replace(f"{stable}.", f"{package}.")}
+
+        made = {**entry, "go": entry["go"].replace(f"{STABLE}.", f"{version}.", 1)}
+        if "fields" in entry:
+            made["fields"] = [renamed(facts) for facts in entry["fields"]]
+        return made
 
     def type_for(self, group: str, version: str, kind: str) -> Type:
         """The type of a kind. Raises KeyError. Other names are not kept: clients may send any number of them."""
@@ -103,7 +137,7 @@ class Catalog:
         if (known := self._of_kinds.get(named)) is not None:
             return known
         found = self.type_of(self.type_name_for(group, version, kind))
-        if named in self.document["kinds"]:
+        if named in self.document["kinds"] or is_early(group, version, kind.removesuffix("List")):
             self._of_kinds[named] = found
         return found
 
@@ -111,7 +145,9 @@ class Catalog:
         known = self._types.get(name)
         if known is not None:
             return known
-        entry = self.document["types"][name]
+        entry = self.entry(name)
+        if entry is None:
+            raise KeyError(name)
         if name in _OWN_JSON:
             built = self._types[name] = Type(_OWN_JSON[name], entry["go"])
             if name.startswith(_EXTENSIONS + "JSONSchemaPropsOr"):
@@ -166,7 +202,7 @@ class Catalog:
         if expression.startswith("map["):
             key, _, elem = expression[4:].partition("]")
             return f"map[{self._go_name(key)}]{self._go_name(elem)}"
-        entry = self.document["types"].get(expression)
+        entry = self.entry(expression)
         return entry["go"] if entry else expression
 
     def _field(self, facts: JsonObject) -> Field:

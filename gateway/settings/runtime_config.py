@@ -6,7 +6,7 @@ Override = tuple[str, bool]
 """One of `STAGES`, `group/version` or `group/version/resource`, and whether it is served."""
 
 ALL, STAGES = "api/all", ("api/all", "api/ga", "api/beta", "api/alpha")
-UNSERVED_STAGES = (ALL, "api/beta", "api/alpha")  # they name versions that this server does not have
+UNSERVED_STAGES = (ALL, "api/beta", "api/alpha")  # they name versions, too, that this server does not have
 _CORE, _LEGACY = ("v1", "api/v1"), "api/legacy"  # the core group; a key that kube-apiserver ignores
 _TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True", ""})
 _FALSE = frozenset({"0", "f", "F", "false", "FALSE", "False"})

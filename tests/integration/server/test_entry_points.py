@@ -114,8 +114,8 @@ def test_flags_of_kube_apiserver() -> None:
 
 
 def test_versions_that_kube_apiserver_has_alone_are_named_and_switched_on_nowhere() -> None:
-    lacking = ["resource.k8s.io/v1beta2=true", "batch/v1beta1/cronjobs=true"]
-    served = ["apps/v1=false", "resource.k8s.io/v1beta1=false", "example.org/v1=true"]
+    lacking = ["resource.k8s.io/v1beta1=true", "batch/v1beta1/cronjobs=true"]
+    served = ["apps/v1=false", "resource.k8s.io/v1beta2=true", "example.org/v1=true"]
     flags, named = translated([f"--runtime-config={','.join([*lacking, *served])}"])
     assert f"--runtime-config={','.join(served)}" in flags
     assert named == [f"--runtime-config={each}" for each in lacking]

@@ -1,0 +1,64 @@
+"""Beta versions of kinds that have the fields, defaults and rules of the kind's v1.
+
+kube-apiserver does not serve them by default; --runtime-config switches them on. It may store them: it stores the
+highest version that the release before has, too (`announced_version` of gateway.release.lifecycle). The facts are those
+of k8s.io/api: the types of such a version differ from those of v1 in their package only, and a few have no enums.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from gateway.release.lifecycle import knows, warning
+
+STABLE = "v1"
+
+
+class Early(NamedTuple):
+    """A beta version of a group."""
+
+    kinds: frozenset[str]
+    replaced: bool  # whether the warning of a deprecated version names v1
+    shared: frozenset[str] = frozenset()  # Go types that are those of v1 by an alias
+    plain: frozenset[str] = frozenset()  # Go types whose values no enum lists, unlike v1's
+
+
+_POLICIES = frozenset({"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"})
+_ALIASES = frozenset({"OperationType", "ReinvocationPolicyType", "Rule", "RuleWithOperations", "ScopeType"})
+_DEVICES = frozenset({"DeviceClass", "DeviceTaintRule", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"})
+EARLY: Mapping[tuple[str, str], Early] = {
+    ("admissionregistration.k8s.io", "v1beta1"): Early(
+        _POLICIES, True, shared=_ALIASES, plain=frozenset({"FailurePolicyType", "MatchPolicyType"})
+    ),
+    ("certificates.k8s.io", "v1beta1"): Early(frozenset({"ClusterTrustBundle"}), True),
+    ("resource.k8s.io", "v1beta2"): Early(_DEVICES, False),
+    ("storagemigration.k8s.io", "v1beta1"): Early(frozenset({"StorageVersionMigration"}), True),
+}
+"""By group and version."""
+
+_READABLE = frozenset({("certificates.k8s.io", "v1beta1", "PodCertificateRequest")})
+"""Versions that v1 reads, with fields that v1 does not have; a v1 object never has these."""
+
+
+def is_early(group: str, version: str, kind: str) -> bool:
+    """Whether a kind has this beta version, and it is as its v1."""
+    early = EARLY.get((group, version))
+    return early is not None and kind in early.kinds
+
+
+def read_as_stable(group: str, version: str, kind: str) -> bool:
+    """Whether an object that is stored in this version is read as one of v1."""
+    return is_early(group, version, kind) or (group, version, kind) in _READABLE
+
+
+def has(minor: str, group: str, version: str, kind: str) -> bool:
+    """Whether kube-apiserver of a minor can serve a kind in this beta version, and it is as the kind's v1."""
+    return is_early(group, version, kind) and knows(minor, group, version, kind)
+
+
+def deprecation(minor: str, group: str, version: str, kind: str) -> str:
+    """The warning of kube-apiserver of a minor in answers of a beta version; "" before the version is deprecated."""
+    said = warning(minor, group, version, kind)
+    replacement = f"; use {group}/{STABLE} {kind}" if EARLY[group, version].replaced else ""
+    return said + replacement if said else ""
