@@ -30,7 +30,7 @@ _TOLD_APART: Mapping[str, tuple[str, ...]] = {
     "v1.PersistentVolumeClaim": ("spec.resources.limits",),
     "v2.HorizontalPodAutoscaler": ("spec.behavior.scaleDown.policies", "spec.behavior.scaleUp.policies"),
     "v1.ServiceCIDR": ("spec.cidrs",),
-    "v1.ResourceSlice": ("spec.devices", "spec.sharedCounters"),
+    **dict.fromkeys(("v1.ResourceSlice", "v1beta2.ResourceSlice"), ("spec.devices", "spec.sharedCounters")),
 }
 """Fields that decoding drops when they are empty, although rules tell an empty one from an absent one."""
 _COMPARED_DEEPLY: Mapping[str, tuple[str, ...]] = {

@@ -10,7 +10,7 @@ from apiserver_gateway.testing import ApiServer
 from tests.forked import api_server
 from tests.integration.server.client import ask
 
-CLASSES = "/apis/resource.k8s.io/{}/deviceclasses"
+ADMISSION, CLASSES = "admissionregistration.k8s.io", "/apis/resource.k8s.io/{}/deviceclasses"
 DRIVER = {"selectors": [{"cel": {"expression": 'device.driver == "a"'}}]}
 
 
@@ -56,15 +56,15 @@ def test_a_policy_of_the_beta_version_has_effect(server: ApiServer) -> None:
 
 
 def test_under_a_minor_without_v1_the_gate_gives_it_the_effect() -> None:
-    flags = ("--runtime-config=admissionregistration.k8s.io/v1beta1=true", "--feature-gates=MutatingAdmissionPolicy=true")
-    with api_server(*flags, version="1.35") as made:
+    on, gate = f"--runtime-config={ADMISSION}/v1beta1=true", "--feature-gates=MutatingAdmissionPolicy=true"
+    with api_server(on, gate, version="1.35") as made:
         assert _labels_by_a_policy(made) == {"set": "here"}
-        assert ask(made, "GET", "/apis/admissionregistration.k8s.io/v1/mutatingadmissionpolicies").status == 404
+        assert ask(made, "GET", f"/apis/{ADMISSION}/v1/mutatingadmissionpolicies").status == 404
 
 
 def _labels_by_a_policy(server: ApiServer) -> object:
     """The labels that a new ConfigMap has after a policy was written in the beta version."""
-    policies = "/apis/admissionregistration.k8s.io/v1beta1/mutatingadmissionpolicies"
+    policies = f"/apis/{ADMISSION}/v1beta1/mutatingadmissionpolicies"
     rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
     expression = 'Object{metadata: Object.metadata{labels: {"set": "here"}}}'
     spec = {
