@@ -57,7 +57,7 @@ def test_a_policy_of_the_beta_version_has_effect(server: ApiServer) -> None:
 
 def test_under_a_minor_without_v1_the_gate_gives_it_the_effect() -> None:
     on, gate = f"--runtime-config={ADMISSION}/v1beta1=true", "--feature-gates=MutatingAdmissionPolicy=true"
-    with api_server(on, gate, version="1.35") as made:
+    with api_server("--kubernetes-version=1.35", on, gate) as made:
         assert _labels_by_a_policy(made) == {"set": "here"}
         assert ask(made, "GET", f"/apis/{ADMISSION}/v1/mutatingadmissionpolicies").status == 404
 

@@ -67,10 +67,7 @@ def test_schemas_say_how_lists_merge() -> None:
     ports = schemas["io.k8s.api.core.v1.ServiceSpec"]["properties"]["ports"]
     assert ports["x-kubernetes-list-map-keys"] == ["port", "protocol"]
     assert (ports["x-kubernetes-patch-strategy"], ports["x-kubernetes-patch-merge-key"]) == ("merge", "port")
-    assert ports["items"] == {
-        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.ServicePort"}],
-        "default": {},
-    }
+    assert ports["items"] == {"$ref": "#/components/schemas/io.k8s.api.core.v1.ServicePort"}
 
 
 def test_what_is_not_served_has_no_document() -> None:
