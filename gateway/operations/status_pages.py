@@ -18,7 +18,7 @@ from gateway.settings.flags import FLAGS, SECRET
 _HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs read /metrics and /version.\n\n"
 
 
-class Status(NamedTuple):
+class Statusz(NamedTuple):
     """What /statusz says: start time, up time and versions; `paths` are the pages that it names."""
 
     began: float
@@ -52,10 +52,10 @@ class Status(NamedTuple):
         }
 
 
-def status_of(paths: Sequence[str], release: Release) -> Status:
+def status_of(paths: Sequence[str], release: Release) -> Statusz:
     """The process's present status."""
     since = began()
-    return Status(since, int(time.time() - since), release.git_version.removeprefix("v"), release.minor, sorted(paths))
+    return Statusz(since, int(time.time() - since), release.git_version.removeprefix("v"), release.minor, sorted(paths))
 
 
 def flags_text(flags: Mapping[str, str]) -> str:
