@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable
 from time import monotonic
 
 from storage.cache import ResourceCache
-from storage.entry import Entry
+from storage.entry import Entry, ResourceSpec
 from storage.errors import Compacted, Unavailable
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.metrics import filled
 from storage.pages import pages
-from storage.resource_spec import ResourceSpec
 from storage.time_slice import TimeSlice
 from storage.unowned_objects import Taking, Values, raw_of
 from storage.watch_cache import WatchCache

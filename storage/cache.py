@@ -20,6 +20,7 @@ from storage.entry import (
     ChangeType,
     CorruptEntry,
     Entry,
+    ResourceSpec,
     entry_of,
     is_awaited,
     is_of,
@@ -31,7 +32,6 @@ from storage.index import FEW, Indexes
 from storage.keys import namespace_and_name, prefix_end
 from storage.metrics import RECEIVED, Dispatch
 from storage.relevant_changes import Concerning
-from storage.resource_spec import ResourceSpec
 from storage.sharing.located_values import Located, SharedEntry, leave, share
 from storage.undo import Undoings
 from storage.values import UnreadableValue

@@ -9,6 +9,7 @@ is `{` + tail, and nothing is parsed. Canonical values end in white space that n
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -325,3 +326,24 @@ class Change:
         if self.previous is not None:
             self.previous = read.get(self.previous, self.previous)
         self.corrupt = type(self.entry) is CorruptEntry or type(self.previous) is CorruptEntry
+
+
+Canonicalise = Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """What the cache has to know of a resource. `head` is `{"kind":…,"apiVersion":…,` of its storage version.
+
+    `other_heads` are the heads of other versions in which canonical values may be stored.
+    """
+
+    prefix: bytes  # "/registry/pods/"
+    head: bytes
+    canonicalise: Canonicalise  # a foreign writer's value -> a canonical, defaulted one; may raise any Exception
+    labels_and_fields_of: LabelsAndFieldsOf
+    other_heads: tuple[bytes, ...] = ()
+    group_resource: tuple[str, str] = ("", "")  # for metrics
+    trusts_marks: bool = True  # whether a value that ends in MARK is canonical; False where a CRD may change the form
+    outdated: Callable[[bytes], bool] | None = None  # finds canonical values that `canonicalise` changes all the same
+    awaited: bool = False  # whether a write returns only once the cache has it, because it affects the next requests

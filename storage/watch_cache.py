@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
 from storage.cache import ResourceCache
-from storage.entry import Entry
-from storage.resource_spec import ResourceSpec
+from storage.entry import Entry, ResourceSpec
 from storage.unowned_objects import Unowned
 
 

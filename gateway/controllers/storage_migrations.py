@@ -20,9 +20,8 @@ from gateway.courtesy import give_way
 from gateway.http.status import StatusError
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.metadata import now_text, seconds_of
-from storage.entry import MARK, Entry
+from storage.entry import MARK, Entry, ResourceSpec
 from storage.keys import namespace_and_name
-from storage.resource_spec import ResourceSpec
 from storage.values import StaleValue
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
 from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache
+from storage.entry import ResourceSpec
 from storage.etcd import EtcdClient
-from storage.resource_spec import ResourceSpec
 from storage.watch_cache import WatchCache
 
 _IN_FORCE = frozenset({"admissionregistration.k8s.io", "rbac.authorization.k8s.io"})

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from storage.cache import ResourceCache
-from storage.entry import MARK, Entry, LabelsAndFields, with_version
-from storage.resource_spec import ResourceSpec
+from storage.entry import MARK, Entry, LabelsAndFields, ResourceSpec, with_version
 from storage.sharing.located_values import unreadable
 from storage.sharing.records import DELETED, SPLICED, UNREADABLE, record
 from storage.sharing.segments import Segment, Segments, ValueLocation

@@ -7,8 +7,7 @@ from typing import Any
 import orjson
 
 from storage.cache import ResourceCache
-from storage.entry import MARK, LabelsAndFields
-from storage.resource_spec import ResourceSpec
+from storage.entry import MARK, LabelsAndFields, ResourceSpec
 
 ROOT = b"/registry/"
 PREFIX = b"/registry/pods/"
