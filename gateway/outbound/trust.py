@@ -9,7 +9,9 @@ from typing import Any
 from apiserver_gateway.trust import judge_as_go
 from gateway.memo import Recent, memory_of
 
+MOST_AUTHORITIES = 500  # in a bundle: OpenSSL sorts all of them for each, 2800 hold the event loop for 0.8 s
 CONTEXT = 50_000  # bytes that a context takes beside its CAs
+_BEGIN = "-----BEGIN "
 _MOST_SESSIONS = 256  # server names whose session a context remembers
 _CIPHERS = "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
 """Python's ciphers for TLS 1.2 without DHE, which Go does not have either: the server of a webhook, which a user names,
@@ -83,9 +85,14 @@ _contexts: Recent[tuple[str, bytes, bytes, bool], TlsContext] = Recent(256, 32 <
 
 
 def context_of(authorities: str, certificate: bytes = b"", key: bytes = b"", insecure: bool = False) -> TlsContext:
-    """The context of `trusting` and `identify` for some CAs and a client certificate (PEM); cached by its arguments."""
+    """The context of `trusting` and `identify` for some CAs and a client certificate (PEM); cached by its arguments.
+
+    Raises as these do, and ValueError for more than `MOST_AUTHORITIES` CAs: objects name them, such as webhooks'.
+    """
     arguments = authorities, certificate, key, insecure
     if (found := _contexts.find(arguments)) is None:
+        if authorities.count(_BEGIN) > MOST_AUTHORITIES:
+            raise ValueError(f"x509: the bundle of CAs has more than {MOST_AUTHORITIES} certificates")
         found = trusting(authorities, insecure=insecure)
         if certificate:
             identify(found, certificate, key)

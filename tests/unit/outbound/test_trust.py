@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from gateway.credentials.certificates import ensure_certificates, server_context
 from gateway.outbound.client import Client
@@ -14,7 +21,8 @@ from gateway.outbound.errors import CallError
 from gateway.outbound.names import check_name
 from gateway.outbound.request import OutboundRequest
 from gateway.outbound.target import Target
-from gateway.outbound.trust import trusting
+from gateway.outbound.trust import MOST_AUTHORITIES, context_of, trusting
+from tests.limits import at_most_cpu
 from tests.unit.outbound.servers import saying, serving
 
 GET = OutboundRequest("GET", "/")
@@ -50,6 +58,27 @@ def test_strangers_are_not_trusted(tmp_path: Path) -> None:
     for given in (others.certificate, others.ca):
         with pytest.raises(ssl.SSLCertVerificationError):
             shake_hands(trusting(given.read_text()), server_context(files.certificate, files.key), "hook.example.com")
+
+
+def many_authorities(number: int) -> str:
+    """Different certificates, in PEM."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    found = []
+    for serial in range(1, number + 1):
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"ca {serial}")])
+        times = (now - timedelta(1), now + timedelta(1))
+        builder = x509.CertificateBuilder(name, name, key.public_key(), serial, *times)
+        found.append(builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode())
+    return "".join(found)
+
+
+def test_a_bundle_of_an_object_holds_nobody() -> None:
+    bundle = many_authorities(MOST_AUTHORITIES)
+    began = time.thread_time()
+    assert context_of(bundle).cert_store_stats()["x509"] == MOST_AUTHORITIES
+    at_most_cpu(time.thread_time() - began, 0.1)
+    with pytest.raises(ValueError, match=f"more than {MOST_AUTHORITIES} certificates"):
+        context_of(bundle + many_authorities(1))
 
 
 @pytest.mark.parametrize(("authorities", "insecure"), [("", False), ("", True)])
