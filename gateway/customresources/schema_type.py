@@ -100,8 +100,10 @@ def _struct(schema: JsonObject, name: str, *, lenient: bool = False, is_root: bo
 
 def _own(schema: JsonObject, members: dict[str, Type]) -> dict[str, Type] | None:
     """The types that a schema says of kind, apiVersion and metadata of an embedded object, for their defaults."""
-    texts = (key for key in ("apiVersion", "kind") if key in members and members[key].default is not None)
-    own: dict[str, Type] = {key: members[key] for key in texts}
+    own: dict[str, Type] = {}
+    for key in ("apiVersion", "kind"):
+        if key in members and members[key].default is not None:
+            own[key] = members[key]
     said = (schema.get("properties") or {}).get("metadata")
     if said is not None and (said.get("properties") or said.get("default") is not None):
         known = {key: one for key, one in (said.get("properties") or {}).items() if key in _meta_fields()}
