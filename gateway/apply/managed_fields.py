@@ -61,6 +61,7 @@ def update_managed(
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
+    resets_all: bool = False,
     convert: ToVersion | None = None,
     known_member: KnownMember | None = None,
     emptied: FieldSet = LEAF,
@@ -68,8 +69,9 @@ def update_managed(
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
     On entry, `new` has the managedFields that the client sent, if any. `reset`: the paths that a write through this
-    resource can't change. `known_member`: a member of a new object whose field set is kept. `emptied`: fields that
-    count as changed, although the objects are equal in them. An update of an object
+    resource can't change; `resets_all`: in no version of a custom resource. `known_member`: a member of a new object
+    whose field set is kept. `emptied`: fields that count as changed, although the objects are equal in them. An update
+    of an object
     without managed fields does not add them. Raises ValueError if the object does not conform to its schema, or can't
     be converted to the version of a manager; then `new` has no managedFields.
     """
@@ -87,7 +89,7 @@ def update_managed(
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
-    differences = Differences(before, after, type_, api_version, reset, known_member, emptied)
+    differences = Differences(before, after, type_, api_version, reset, known_member, emptied, resets_all=resets_all)
     known = (before or after).remembered(known)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
@@ -137,9 +139,11 @@ class Differences:
         reset: tuple[tuple[str, ...], ...],
         known_member: KnownMember | None = None,
         emptied: FieldSet = LEAF,
+        *,
+        resets_all: bool = False,
     ) -> None:
         self._old, self._new = old, new
-        self._reset = reset_set(reset)
+        self._reset, self._resets_all = reset_set(reset), resets_all
         if known_member is None:
             found = _compared(None if old is None else old.obj, new.obj, type_)
         else:
@@ -163,7 +167,8 @@ class Differences:
         if new is None or (old is None and self._old is not None):
             return None
         found = _compared(old[0] if old else None, new[0], new[1])
-        return found if new[1].structural else self._filtered(found)  # in CRDs, only the written version has `reset`
+        # of a custom resource, only the written version has `reset`, unless all have
+        return found if new[1].structural and not self._resets_all else self._filtered(found)
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:

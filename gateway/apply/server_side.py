@@ -34,6 +34,7 @@ class _Apply:
     force: bool
     now: str
     reset: tuple[tuple[str, ...], ...]
+    resets_all: bool
     convert: ToVersion | None
 
     @property
@@ -53,6 +54,7 @@ def server_side_apply(
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
+    resets_all: bool = False,
     convert: ToVersion | None = None,
 ) -> JsonObject:
     """Merges the configuration into the live object (None for a create), and returns it with its managedFields.
@@ -62,7 +64,7 @@ def server_side_apply(
     does.
     """
     _check(config, type_, api_version, kind or type_.name.rpartition(".")[2])
-    request = _Apply(type_, manager, api_version, subresource, force, now, reset, convert)
+    request = _Apply(type_, manager, api_version, subresource, force, now, reset, resets_all, convert)
     if live is None:
         result = _created(config, request)
     else:
@@ -161,6 +163,7 @@ def _tracked(live: JsonObject, request: _Apply) -> JsonObject:
         subresource=request.subresource,
         now=request.now,
         reset=request.reset,
+        resets_all=request.resets_all,
         convert=request.convert,
     )
     return tracked
@@ -224,7 +227,8 @@ def _take_over(
     Raises Conflict if there are such fields and the apply is not forced.
     """
     after = InVersions(result, request.type_, request.api_version, request.convert)
-    differences = Differences(live, after, request.type_, request.api_version, request.reset)
+    reset, resets_all = request.reset, request.resets_all
+    differences = Differences(live, after, request.type_, request.api_version, reset, resets_all=resets_all)
     conflicts: list[tuple[ManagerIdentity, tuple[str, ...]]] = []
     left: dict[ManagerIdentity, JsonObject] = {}
     for identity, entry in entries.items():

@@ -37,6 +37,7 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None, 
             subresource=resource.subresource,
             now=write.context.now,
             reset=endpoint.strategy.reset_fields,
+            resets_all=resets_all_versions(write),
             convert=convert,
             known_member=write.context.known_member if old is None else None,
             emptied=LEAF if old is None else emptied,
@@ -44,6 +45,11 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None, 
     except ValueError:  # a version of the object does not conform to its schema: owners cannot be computed
         _keep_owners(write, new, old)
     null_empty_lists(endpoint.type, new)
+
+
+def resets_all_versions(write: Write) -> bool:
+    """Whether a write leaves the owners of what it resets in all versions of a custom resource, not in its own only."""
+    return write.resource.subresource == "status" and write.context.enabled("StatusResetsAllVersions")
 
 
 def _keep_owners(write: Write, new: JsonObject, old: JsonObject | None) -> None:

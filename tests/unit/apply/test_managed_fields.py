@@ -222,6 +222,26 @@ def test_entries_of_another_version_are_compared_in_it_or_go_with_it() -> None:
     assert not any(entry[0] in ("v0", "gone") for entry in entries(changed))
 
 
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_what_a_write_resets_keeps_its_owners_in_all_versions(everywhere: bool) -> None:
+    properties = {
+        "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "status": {"type": "object"},
+    }
+    type_ = object_type({"properties": properties}, "Thing")
+    applied = {"manager": "a", "operation": "Apply", "apiVersion": "v2", "fieldsType": "FieldsV1"}
+    owner = {**applied, "fieldsV1": {"f:spec": {"f:a": {}}}}
+    old = {"metadata": {"managedFields": [owner]}, "spec": {"a": 1}}
+    new = {"metadata": {}, "spec": {"a": 2}, "status": {"b": 1}}
+
+    def convert(value: JsonObject, version: str) -> Any:
+        return value, type_
+
+    settings: dict[str, Any] = {"type_": type_, "convert": convert, "reset": (("spec",),), "subresource": "status"}
+    written = write(new, old, "s", resets_all=everywhere, **settings)
+    assert (owner in (written["metadata"].get("managedFields") or [])) == everywhere
+
+
 def test_times_alone_are_put_back() -> None:
     old = write(config_map(a="1"), None)
     new = copy.deepcopy(old)
