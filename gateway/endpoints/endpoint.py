@@ -284,14 +284,12 @@ class Endpoint:
 
 
 def _columns(resource: Resource, enabled: Enabled) -> Columns:
-    from gateway.kinds.columns.custom import custom_columns
+    from gateway.kinds.columns.custom import SCALE, custom_columns
 
     if resource.custom:
         return custom_columns(resource.model_version.columns)
     if resource.defined and resource.foreign_kind:
-        from gateway.kinds.columns.autoscaling import SCALE_OF_CUSTOM
-
-        return SCALE_OF_CUSTOM
+        return SCALE
     return columns_of(resource.kind_group, resource.kind, enabled)
 
 

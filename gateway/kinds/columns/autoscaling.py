@@ -10,7 +10,6 @@ from gateway.kinds.columns.model import (
     UNKNOWN,
     UNSET,
     Cell,
-    Column,
     Columns,
     age,
     column,
@@ -80,7 +79,7 @@ def _value(present: JsonObject | None) -> str:
     return UNKNOWN if present is None else part(present, "current").get("value", "<nil>")
 
 
-def _scale(obj: JsonObject) -> list[Cell]:
+def scale_cells(obj: JsonObject) -> list[Cell]:
     return [name_of(obj), part(obj, "spec").get("replicas", 0), part(obj, "status").get("replicas", 0), age(obj)]
 
 
@@ -106,15 +105,6 @@ COLUMNS = {
             integer("Available", "autoscaling.v1.ScaleStatus.replicas"),
             AGE,
         ),
-        _scale,
+        scale_cells,
     ),
 }
-SCALE_OF_CUSTOM = Columns(  # a CustomResourceDefinition's scale has columns of its own in kube-apiserver
-    (
-        NAME,
-        Column("Desired", type="integer", description="Number of desired replicas"),
-        Column("Available", type="integer", description="Number of actual replicas"),
-        AGE._replace(type="date"),
-    ),
-    _scale,
-)

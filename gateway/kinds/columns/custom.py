@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gateway.jsontypes import JsonObject, dumps
+from gateway.kinds.columns.autoscaling import scale_cells
 from gateway.kinds.columns.cell_text import printed
 from gateway.kinds.columns.durations import epoch
 from gateway.kinds.columns.jsonpath import MISSING, MOST_WEIGHT, Budget, JsonPath
@@ -22,6 +23,16 @@ _MAX_INT = 1 << 63
 _fraction = re.compile(r"[.,]([0-9]+)").search
 
 _DEFAULT = ({"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},)
+
+SCALE = Columns(  # of a custom object: kube-apiserver gives it other columns than that of a built-in kind
+    (
+        NAME,
+        Column("Desired", type="integer", description="Number of desired replicas"),
+        Column("Available", type="integer", description="Number of actual replicas"),
+        AGE._replace(type="date"),
+    ),
+    scale_cells,
+)
 
 
 def custom_columns(definitions: Sequence[JsonObject] | None) -> Columns:
