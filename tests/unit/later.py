@@ -15,7 +15,6 @@ PARTS = {
         "gateway.customresources.definition",
         "gateway.customresources.names",
         "gateway.customresources.serving",
-        "gateway.kinds.columns.autoscaling",
         "gateway.kinds.columns.custom",
         "gateway.kinds.conversions",
     ),
