@@ -162,7 +162,9 @@ def test_a_stop_does_not_wait_for_clients_that_do_not_read() -> None:
 
 @pytest.mark.long
 def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
-    """In CPU time of the server: on a busy machine opening them takes longer, too."""
+    """In CPU time of the server: on a busy machine opening them takes longer, too. A watch is opened in some 1 ms, and
+    ended in some 0.1 ms.
+    """
     with api_server() as server, ExitStack() as watches:
         snapshot(server)  # waits until controllers are idle
         began, pid = cpu_seconds(server.pid), server.pid
@@ -176,4 +178,4 @@ def test_a_stop_takes_no_time_with_a_thousand_watches() -> None:
             with suppress(OSError, IndexError):  # it has ended
                 spent = max(spent, cpu_seconds(pid) - before)
             stopping.join(0.001)
-        at_most(spent / (before - began), 0.12, "it took {found:.2f} of what opening them took, {limit} are allowed")
+        at_most(spent / (before - began), 0.2, "it took {found:.2f} of what opening them took, {limit} are allowed")

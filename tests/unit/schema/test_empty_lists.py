@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from gateway.release.minors import DEFAULT
+from gateway.schema.catalog import catalog_of
 from gateway.schema.empty_lists import _TOLD_APART, unstored, with_empty_fields
 from tests.unit.validation.replaying import judged, resource_of
 
@@ -34,6 +36,8 @@ def test_every_path_is_of_its_type() -> None:
         *("v1/persistentvolumeclaims", "v1/podtemplates", "batch/v1/cronjobs"),
     )
     types = {type_.name: type_ for type_ in (resource_of(each).model_version.type for each in (*kinds, *later))}
+    early = catalog_of(DEFAULT).type_for("resource.k8s.io", "v1beta2", "ResourceSlice")
+    types[early.name] = early
     for name, paths in _TOLD_APART.items():
         for path in paths:
             type_ = types[name]
