@@ -153,7 +153,7 @@ def memo(
 ) -> Callable[[Callable[[str], Value]], Callable[[str], Value]]:
     """A decorator for a function of one text: at most `size` bytes of texts and results are remembered.
 
-    Texts of more than `longest` characters are not remembered, and no exceptions. `share` is how many bytes a text and
+    Exceptions, and texts of more than `longest` characters, are not remembered. `share` is how many bytes a text and
     its result take for each character. A call that hits costs no more than a dict's.
     """
 

@@ -24,9 +24,11 @@ RETRY = 0.1  # seconds
 
 
 async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) -> ResourceCache:
-    """Adds the cache of a resource, complete as of the revision that all caches have reached; its history starts there.
+    """Adds the cache of a resource. The cache has all objects of the revision that the other caches have reached.
 
-    It loads the objects from etcd if `unowned` had to drop them. Raises Unavailable, and is safe to cancel.
+        Its history starts at this revision.
+
+    The objects come from etcd if `unowned` had to drop them. Raises Unavailable, and is safe to cancel.
     """
     began = monotonic()
     async with cache.adopting:
@@ -39,7 +41,7 @@ async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) ->
                 if values is None:
                     values = await _loaded(client, spec.prefix, cache.reached)
                 resource = await _adopt(cache, spec, taking, values)
-            except Compacted:  # the feed will notice that too, and load everything
+            except Compacted:  # the feed will get the same error, and load everything
                 resource = None
                 await asyncio.sleep(RETRY)
             finally:

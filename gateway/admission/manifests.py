@@ -59,7 +59,7 @@ _IN_FORCE = gauge(
 )
 
 Check = Callable[[Sequence[JsonObject]], None]
-"""Checks the objects of a directory, which are valid. Raises InvalidConfiguration for one that files may not have."""
+"""Checks valid objects of a directory. Raises InvalidConfiguration if an object is not allowed in files."""
 
 Read = tuple[list[JsonObject], str]
 """All objects of a directory, and the digest of its files ("sha256:…"), "" if there are none."""

@@ -55,8 +55,10 @@ class Aggregation:
         self._availability.follow()
 
     async def run(self, duty: Duty, *, most_workers: int = _WORKERS, registers: bool = True) -> None:
-        """Runs all queues until cancelled. The availability queue runs only while this process has the `duty`, and that
-        of the APIServices of CustomResourceDefinitions only if it `registers`.
+        """Runs all queues until cancelled.
+
+        The availability queue runs only while this process has the `duty`. The queue that registers APIServices of
+        CustomResourceDefinitions runs only with `registers`.
         """
         try:
             await self._work(duty, most_workers, registers)

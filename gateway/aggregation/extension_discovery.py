@@ -230,7 +230,7 @@ def _read(service: ApiService, body: bytes, digest: bytes, of_version: bool) -> 
     except DecodeError as error:
         raise Unusable(str(error)) from None
     if not isinstance(document, dict):
-        raise Unusable("it is no object")
+        raise Unusable("the discovery document is not an object")
     if of_version:
         resources = resource_lists.converted(resource_lists.dicts(document.get("resources")))
     else:

@@ -237,7 +237,7 @@ async def _event(line: bytes | bytearray, kind: ForeignKind) -> ForeignEvent:
 async def _object(body: bytes | bytearray) -> JsonObject:
     found = await read_object_soon(body)
     if found is None:
-        raise ForeignError("the answer is no object")
+        raise ForeignError("the answer is not an object")
     return found
 
 

@@ -78,7 +78,7 @@ def _kind(said: JsonObject) -> JsonObject:
 def _object(said: JsonObject, name: str) -> JsonObject:
     found = said.get(name)
     if not isinstance(found, dict | None):
-        raise Unusable(f"{name} is no object")
+        raise Unusable(f"{name} is not an object")
     return found or {}
 
 

@@ -47,7 +47,7 @@ class CompiledRule:
         return bool(self.rule.get("optionalOldSelf"))
 
     def programs(self, floats: bool) -> tuple[Program, Program | None]:
-        """The programs of the rule and of its message. `floats`: the object has floats like 1.0 as integers."""
+        """The programs of the rule and of its message. `floats`: the object has whole floats (1.0) for integers."""
         assert self.program is not None  # rules with an error are not evaluated
         if not floats:
             return self.program, self.message

@@ -63,7 +63,7 @@ def edition_of(enabled: Callable[[str], bool]) -> Edition:
 
 
 def edition_of_new(enabled: Callable[[str], bool]) -> Edition:
-    """The edition for new expressions: without functions that an earlier replica may not have."""
+    """The edition for new expressions: without the functions that an earlier replica may lack."""
     edition, absent = edition_of(enabled), set[str]()
     if not enabled("CELIncludes"):
         absent.add("includes")

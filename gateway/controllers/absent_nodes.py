@@ -1,7 +1,7 @@
 """Removes pods that are being deleted and whose node does not exist: no kubelet will ever finish their deletion.
 
 A pod without a node is deleted by two writes, as in kube-apiserver: its deletionTimestamp, then its removal. If a
-server ends between the two, the pod stays; so it is removed here, too.
+server ends after the first write, the pod stays; so it is removed here, too.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
     "storage.k8s.io": (16800, {"v1": 15}),
     "storagemigration.k8s.io": (15800, {"v1": 15, "v1beta1": 9}),
 }
-"""By group: the priority of the group, and that of each version."""
+"""By group: the priority of the group, and the priority of each version."""
 
 
 def api_services(served: Mapping[str, Sequence[str]]) -> Iterator[BootstrapObject]:

@@ -22,7 +22,7 @@ _STATUS = b'{"kind":"Status",'
 
 
 def is_status(response: Response) -> bool:
-    """Whether a response, still in JSON, is a Status, which has no table or other form."""
+    """Whether a response, still in JSON, is a Status. A Status is never converted to a Table or to metadata only."""
     return isinstance(response.body, bytes) and response.body.startswith(_STATUS)
 
 
@@ -43,9 +43,9 @@ async def represented(
     encoder: Callable[[], Encoder] | None = None,
     apart: RenderingProcess | None = None,
 ) -> Response:
-    """The response in a representation. Only JSON is converted, and no streams.
+    """The response in a representation. Streams, and answers that are not JSON, stay as they are.
 
-    `encoder` makes the encoder of the endpoint that answered. Without it, the answer is no object of an endpoint.
+    `encoder` makes the encoder of the endpoint that answered; None for an answer that no endpoint gave.
     """
     body = response.body
     if representation is JSON or response.encoded or response.content_type != JSON_TYPE or not isinstance(body, bytes):

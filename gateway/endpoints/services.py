@@ -45,8 +45,8 @@ class Services:
     of a key. `outbound` calls other servers; `kubelets` is its identity for kubelets. `foreign` and `foreign_objects`
     are about the objects of extension API servers. `following` reloads files that change.
 
-    `draining` is set at the signal to stop. At `ends_at`, by the monotonic clock, it begins to shut down and sets
-    `stopping`; watches end between the two.
+    The signal to stop sets `draining`. Open watches end after this signal and before `ends_at` (monotonic clock). At
+    `ends_at` the server begins to shut down, and sets `stopping`.
     """
 
     settings: Settings

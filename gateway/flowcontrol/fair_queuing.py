@@ -1,7 +1,7 @@
 """The queues of a priority level, and the virtual time by which they are served (KEP-1040, "Fair Queuing").
 
-Virtual time is in seat-seconds: how many of them each busy queue would have, had all been served equally since the
-start. A queue's start is the virtual time at which its next request would start. It grows by an estimate when a
+Virtual time is in seat-seconds: the service of a queue that was always busy, if all busy queues were served equally.
+A queue's start is the virtual time at which its next request would start. It grows by an estimate when a
 request starts, and by what the request really takes while it runs. kube-apiserver adds the latter only when the request
 ends. So in kube-apiserver flows whose requests have not ended yet can take all seats for a while.
 """

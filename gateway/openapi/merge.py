@@ -102,7 +102,7 @@ def reachable(part: Part) -> set[str]:
 
 def _references(value: Any, level: int = 0) -> Iterator[str]:
     if level > _DEEPEST:
-        raise ValueError("it is too deep")
+        raise ValueError(f"the document has more than {_DEEPEST} levels")
     if isinstance(value, dict):
         for key, member in value.items():
             if key == "$ref" and isinstance(member, str):

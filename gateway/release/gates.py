@@ -158,7 +158,7 @@ def _resolved(said: Mapping[str, bool], minor: str, binary: str, compatible: str
     for name, value in said.items():
         gate = gates.get(name)
         if gate is None and name not in GROUPS:
-            raise InvalidGates(f"unrecognized feature gate: {name}")
+            raise InvalidGates(f"unrecognized feature gate: {name}; correct the name, or leave it out")
         if gate is not None and gate.locked and gate.default != value:
             locked = f"feature is locked to {_go(gate.default)}"
             wrong.append(f"cannot set feature gate {name} to {_go(value)}, {locked}")

@@ -79,7 +79,7 @@ def _located(entry: JsonObject, directory: Path) -> JsonObject:
 def _of_plugin(said: Any, environment: Mapping[str, str]) -> JsonObject:
     """The credentials that a program prints ("client-go credential plugins"). Raises InvalidConfiguration, OSError."""
     if not isinstance(said, dict) or not said.get("command"):
-        raise InvalidConfiguration("its exec has no command")
+        raise InvalidConfiguration("its exec has no command; give the path of the program that prints the credentials")
     version = str(said.get("apiVersion") or "client.authentication.k8s.io/v1")
     asked = {"apiVersion": version, "kind": _EXEC, "spec": {"interactive": False}}
     more = {str(each["name"]): str(each["value"]) for each in said.get("env") or ()}

@@ -26,7 +26,7 @@ _COMPACT: Method[rpc_pb2.CompactionRequest, rpc_pb2.CompactionResponse] = attrge
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A condition of a write: the key must have this mod revision, and that of `also` must hold, too."""
+    """A condition of a write: the key must have this mod revision. If there is `also`, it must hold, too."""
 
     key: bytes
     revision: int

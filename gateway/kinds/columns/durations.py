@@ -49,7 +49,7 @@ def seconds_between(start: float, end: float) -> int:
 
 @lru_cache(maxsize=8192)
 def aging(seconds: int) -> tuple[str, int]:
-    """The text of an age, and after how many seconds at the earliest it changes."""
+    """The text of an age, and a step in seconds: the text changes only when the age is a multiple of the step."""
     step = 1 if seconds < 10 * MINUTE else MINUTE if seconds < 8 * HOUR else HOUR if seconds < 8 * DAY else DAY
     return human_duration(seconds), step
 

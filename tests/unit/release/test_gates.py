@@ -45,7 +45,7 @@ def test_a_gate_that_a_minor_lacks_is_on_if_locked_before_and_off_if_later() -> 
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"NoSuchGate": True}, "unrecognized feature gate: NoSuchGate"),
+        ({"NoSuchGate": True}, "unrecognized feature gate: NoSuchGate; correct the name, or leave it out"),
         (
             {"KubeletTracing": False},
             "cannot set feature gate KubeletTracing to false, feature is locked to true",
