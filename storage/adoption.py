@@ -26,9 +26,8 @@ RETRY = 0.1  # seconds
 async def register(cache: WatchCache, client: EtcdClient, spec: ResourceSpec) -> ResourceCache:
     """Adds the cache of a resource. The cache has all objects of the revision that the other caches have reached.
 
-        Its history starts at this revision.
-
-    The objects come from etcd if `unowned` had to drop them. Raises Unavailable, and is safe to cancel.
+    Its history starts at this revision. The objects come from etcd if `unowned` had to drop them.
+    Raises Unavailable, and is safe to cancel.
     """
     began = monotonic()
     async with cache.adopting:

@@ -5,6 +5,7 @@ The slow steps run in parallel: etcd starts and a child process makes keys while
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -43,6 +44,11 @@ logger = logging.getLogger("gateway")
 
 Made = TypeVar("Made")
 
+_PORT_REMEDIES = {
+    errno.EADDRINUSE: "; stop the program that uses the port, or give another --secure-port (0 takes a free one)",
+    errno.EADDRNOTAVAIL: "; give --bind-address an address of this machine",
+    errno.EACCES: "; give a --secure-port above 1023",
+}
 _NO_STRANGERS = 0o022  # umask bits: group and others may never write the files of the server
 
 
@@ -213,7 +219,9 @@ def _prepared(
             listening = stack.enter_context(listen(*where, settings.workers > 1, settings.permit_port_sharing))
         except OSError as error:
             reason = error.strerror or error
-            raise LaunchError(f"cannot listen on {settings.bind_address}:{settings.secure_port}: {reason}") from None
+            remedy = _PORT_REMEDIES.get(error.errno or 0, "")
+            at = f"{settings.bind_address}:{settings.secure_port}"
+            raise LaunchError(f"cannot listen on {at}: {reason}{remedy}") from None
         settings = replace(settings, secure_port=listening.port)
         if etcd is not None:
             settings = replace(settings, etcd_servers=(_result(etcd, "etcd"),))
