@@ -16,6 +16,7 @@ from gateway.credentials.judged_later import judge_later
 from gateway.credentials.named_authorities import name_authorities
 from gateway.credentials.named_certificates import by_name, choose_by_name
 from gateway.files import exclusive, replace_file
+from gateway.outbound.named_curves import require_named_curves
 from gateway.settings.config import Settings
 from gateway.settings.tls_choices import openssl_ciphers
 
@@ -266,6 +267,7 @@ def server_context(
     if authorities or others:
         context.verify_mode = ssl.CERT_OPTIONAL
         judge_later(context)
+        require_named_curves(context)
     return context
 
 

@@ -10,7 +10,7 @@ import ctypes
 import logging
 import ssl
 
-from gateway.credentials.openssl import library, pointer_of
+from gateway.outbound.openssl import library, pointer_of
 
 log = logging.getLogger(__name__)
 

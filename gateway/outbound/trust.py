@@ -8,6 +8,8 @@ from typing import Any
 
 from apiserver_gateway.trust import judge_as_go
 from gateway.memo import Recent, memory_of
+from gateway.outbound.named_curves import has_unnamed_curve, require_named_curves
+from gateway.pem import blocks
 
 MOST_AUTHORITIES = 500  # in a bundle: OpenSSL sorts all of them for each, 2800 hold the event loop for 0.8 s
 CONTEXT = 50_000  # bytes that a context takes beside its CAs
@@ -64,11 +66,20 @@ def trusting(authorities: str, *, insecure: bool = False) -> TlsContext:
     if insecure:
         context.verify_mode = ssl.CERT_NONE
     elif authorities:
-        context.load_verify_locations(cadata=authorities)
+        context.load_verify_locations(cadata=_readable(authorities))
     else:
         context.load_default_certs(ssl.Purpose.SERVER_AUTH)
     judge_as_go(context)
+    require_named_curves(context)
     return context
+
+
+def _readable(authorities: str) -> bytes:
+    """The certificates in DER, as Go's AppendCertsFromPEM finds them. OpenSSL gets the same bytes that are looked at
+    here: its own reader of PEM could find others.
+    """
+    found = (each for each in blocks(authorities.encode()) if each.kind == "CERTIFICATE" and not each.has_headers)
+    return b"".join(each.content for each in found if not has_unnamed_curve(each.content))
 
 
 def identify(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

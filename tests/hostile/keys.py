@@ -16,6 +16,8 @@ from cryptography.x509.oid import NameOID
 KEY = ec.generate_private_key(ec.SECP256R1())
 _NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "mallory")])
 _DIFFIE_HELLMAN = bytes.fromhex("06092a864886f70d010301")
+_ELLIPTIC = bytes.fromhex("06072a8648ce3d0201")
+_PRIME_FIELD = bytes.fromhex("06072a8648ce3d0101")
 _DSA = bytes.fromhex("06072a8648ce380401")
 _SMALL = prod(each for each in range(3, 6000, 2) if all(each % below for below in range(3, int(each**0.5) + 1, 2)))
 
@@ -75,6 +77,20 @@ def diffie_hellman_key() -> bytes:
     key = integer(pow(4, 5, prime))
     bits = b"\x03" + _length(len(key) + 1) + b"\x00" + key
     return sequence(sequence(_DIFFIE_HELLMAN, sequence(integer(prime), integer(4))), bits)
+
+
+def unnamed_curve_key() -> bytes:
+    """A public key that describes its curve, y^2 = x^3 + 2x + 3, and leaves out half of its point. The prime p has 661
+    bits, the most that OpenSSL takes, and p - 1 is divisible by 2^640: a square root takes 640^2 / 2 multiplications.
+    """
+    prime = 1049041 << 640 | 1
+    size = (prime.bit_length() + 7) // 8
+    two, three = bytes(size - 1) + b"\x02", bytes(size - 1) + b"\x03"
+    point = b"\x02" + two  # x is 2: then there is a root
+    field, curve = sequence(_PRIME_FIELD, integer(prime)), sequence(octets(two), octets(three))
+    described = sequence(integer(1), field, curve, octets(point), integer(prime - 2), integer(1))
+    bits = b"\x03" + _length(len(point) + 1) + b"\x00" + point
+    return sequence(sequence(_ELLIPTIC, described), bits)
 
 
 def certificate() -> x509.Certificate:

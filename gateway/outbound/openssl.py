@@ -6,10 +6,12 @@ import _ssl
 import ctypes
 import ssl
 import sys
+from functools import cache
 
 _HEAD = object.__basicsize__  # size of a Python object's head; in ssl.SSLContext, OpenSSL's SSL_CTX pointer follows it
 
 
+@cache
 def library() -> ctypes.CDLL | None:
     """The OpenSSL library that ssl has loaded; None if it is not accessible, as when it is linked into the interpreter
     without exporting its functions.
