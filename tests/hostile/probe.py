@@ -1,7 +1,9 @@
 """Measures how a request affects others: by a GET every 20 ms from another process, and by the server's memory.
 
-A wait counts only while the server computes. It does not count while the event loop, or a thread that may hold the GIL,
-waits for a core: other load on the machine, or on its host, must not change the result.
+A wait counts as far as the process that computed most used CPU time in it: other load on the machine makes the wait
+longer, but not that. Only the time for which the probe itself waited for a core is taken off. The waits of the server's
+threads are not: a thread that waits for the GIL asks for it every 5 ms, and needs a core to ask. Such a wait overlaps
+with the work of the thread that holds the GIL, and seconds of work would count as nothing.
 """
 
 from __future__ import annotations
@@ -16,12 +18,12 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from apiserver_gateway.testing import ApiServer
-from tests.limits import at_most_cpu, note, stolen
+from tests.limits import at_most_cpu, note
 
 INTERVAL = 0.02  # seconds between two GETs
 PATH = "/api/v1/namespaces/default?resourceVersion=0"
@@ -166,36 +168,27 @@ def is_alive(server: ApiServer) -> bool:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The CPU time in nanoseconds that a server's processes have used until now."""
-    total = 0.0
+    """The CPU time in seconds that a server's processes have used until now."""
+    return sum(_cpu_of_each(pid).values())
+
+
+def _cpu_of_each(pid: int) -> dict[int, float]:
+    found: dict[int, float] = {}
     for each in processes(pid):
         with contextlib.suppress(OSError):
             for task in os.scandir(f"/proc/{each}/task"):
                 with contextlib.suppress(OSError):  # the thread has just ended; the others still count
-                    total += _schedstat(task.path)[0]
-    return total
-
-
-def withheld_seconds(pid: int) -> dict[str, float]:
-    """How long each thread of a server, and this process, has waited for a core until now.
-
-    CPU time that the host of a virtual machine took away counts as a wait of this process.
-    """
-    found = {"": _schedstat("/proc/self")[1] + stolen()}
-    for each in processes(pid):
-        with contextlib.suppress(OSError):
-            for task in os.scandir(f"/proc/{each}/task"):
-                with contextlib.suppress(OSError):
-                    found[task.path] = _schedstat(task.path)[1]
+                    found[each] = found.get(each, 0.0) + _schedstat(task.path)[0]
     return found
 
 
-def _withheld(pid: int, before: dict[str, float], until: dict[str, float]) -> float:
-    """The part of a wait in which the client's process, an event loop or one thread waited for a core."""
-    waits = {task: until[task] - before.get(task, 0.0) for task in until}
-    loops = [task for task in waits if task and Path(task).name == Path(task).parents[1].name]
-    most = max((wait for task, wait in waits.items() if task and task not in loops), default=0.0)
-    return waits[""] + max((waits[task] for task in loops), default=0.0) + most
+def held_for(wall: float, withheld: float, before: Mapping[int, float], until: Mapping[int, float]) -> float:
+    """How long a server held a request that took `wall` seconds.
+
+    `withheld` is how long the client waited for a core; `before` and `until` are the CPU seconds of each process.
+    """
+    computed = max((until[pid] - before.get(pid, 0.0) for pid in until), default=0.0)
+    return max(min(wall - withheld, computed), 0.0)
 
 
 def _schedstat(process: str) -> tuple[float, float]:
@@ -211,7 +204,7 @@ def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
     connection = http.client.HTTPSConnection(host, timeout=PATIENCE, context=context)
     connection.connect()
     while True:
-        used, waited, began = cpu_seconds(pid), withheld_seconds(pid), time.monotonic()
+        used, waited, began = _cpu_of_each(pid), _schedstat("/proc/self")[1], time.monotonic()
         try:
             connection.request("GET", PATH, headers={"Authorization": f"Bearer {token}"})
             answer = connection.getresponse()
@@ -227,8 +220,8 @@ def _ask_until_told(url: str, ca_file: str, pid: int, token: str) -> Report:
                 return report
         wall = time.monotonic() - began
         with contextlib.suppress(OSError):
-            computed, withheld = cpu_seconds(pid) - used, _withheld(pid, waited, withheld_seconds(pid))
-            report.worst = max(report.worst, min(wall - withheld, computed))
+            withheld = _schedstat("/proc/self")[1] - waited
+            report.worst = max(report.worst, held_for(wall, withheld, used, _cpu_of_each(pid)))
         report.wall = max(report.wall, wall)
         report.count += 1
         if report.count == 1:
