@@ -67,7 +67,12 @@ class _Prober:
 
 
 _idle: list[_Prober] = []
-atexit.register(lambda: [each.end() for each in _idle])
+
+
+@atexit.register
+def _end_idle() -> None:
+    for each in _idle:
+        each.end()
 
 
 @contextlib.contextmanager
