@@ -83,6 +83,7 @@ CBOR = MediaType("application/cbor", b"application/cbor-seq", "application/cbor-
 
 JSON = Representation(_JSON, b"application/json")
 _PRETTY_JSON = replace(JSON, pretty=True)
+NO_STREAM = b""
 _COLLECTION_VERBS = frozenset({"list", "watch"})
 _FAILURE = "failure"  # takes the place of the verb in the cache keys of `for_status`
 
@@ -108,8 +109,9 @@ class Negotiator:
     def negotiate(self, accept: bytes, verb: str) -> Representation:
         """The representation for an Accept header's value (b"" without the header). Raises StatusError 406.
 
-        `verb` counts only if it is "list" or "watch": error messages differ, and watches are streams. Results for short
-        headers are cached.
+        `verb` counts only if it is "list" or "watch": error messages differ, and watches are streams. For a watch, a media
+        type without streams has the content type NO_STREAM: `require_stream` refuses it later, as in kube-apiserver, which
+        finds errors of the options first. Results for short headers are cached.
         """
         if self.passing:
             return JSON
@@ -119,6 +121,11 @@ class Negotiator:
             found = self._negotiate(accept.decode("latin-1"), kind)
             self._remember(accept, kind, found)
         return found
+
+    def require_stream(self, wanted: Representation) -> None:
+        """Raises NotHonoured (406) if the representation of a watch has no streams."""
+        if wanted.content_type == NO_STREAM and not self.passing:
+            raise not_acceptable(self.streams)
 
     def _remember(self, accept: bytes, kind: str, found: Representation) -> None:
         if len(accept) <= MEMORABLE:
@@ -131,9 +138,7 @@ class Negotiator:
         stream = kind == "watch"
         for media, params in self._matches(accept):
             if _honours(media, params, stream) and not (self._custom and media is PROTOBUF and "as" not in params):
-                content_type = media.stream if stream else media.name.encode()
-                if content_type is None:
-                    raise not_acceptable(self.streams)
+                content_type = (media.stream or NO_STREAM) if stream else media.name.encode()
                 pretty = params.get("pretty") == "1" and not stream
                 transform = _transform(params)
                 if media is JSON.media and not pretty and transform is None:

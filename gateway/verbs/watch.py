@@ -20,9 +20,10 @@ _PACKED = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
-    """Answers with a stream of watch events. Raises StatusError for options that are not valid."""
+    """Answers with a stream of watch events. Raises StatusError 400, 422 and 500 for options that are not valid; then 406."""
     options = list_options(request, endpoint.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
+    request.media.require_stream(request.representation)
     initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
     content_type, headers = request.representation.content_type, _PACKED if _packs(endpoint, request, options) else []
     transform = request.representation.transform

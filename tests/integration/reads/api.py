@@ -71,9 +71,11 @@ class Client:
         """A client for the same namespace on another replica."""
         return Client(server, self.namespace)
 
-    def ask(self, method: str, path: str, body: Any = None, content_type: str = "application/json") -> Answer:
+    def ask(
+        self, method: str, path: str, body: Any = None, content_type: str = "application/json", accept: str = "*/*"
+    ) -> Answer:
         """Sends one request on a connection that is kept. If it fails, the next request gets a new connection."""
-        headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": content_type}
+        headers = {"Authorization": f"Bearer {self.server.token}", "Content-Type": content_type, "Accept": accept}
         if self._connection is None:
             self._connection = connect(self.server, PATIENCE)
         try:

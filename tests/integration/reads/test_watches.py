@@ -97,6 +97,23 @@ def test_the_deprecated_path_is_checked_as_a_list(one: Client) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("", 406),
+        ("&resourceVersion=99999999", 406),
+        ("&resourceVersion=x", 500),
+        ("&limit=x", 400),
+        ("&labelSelector=a+in", 400),
+        ("&fieldSelector=x%3Dy", 400),
+        ("&resourceVersionMatch=Exact", 422),
+    ],
+)
+def test_options_of_a_watch_are_checked_before_its_format(one: Client, query: str, code: int) -> None:
+    path = f"/api/v1/namespaces/{one.namespace}/configmaps?watch=1{query}"
+    assert one.ask("GET", path, accept="application/yaml").status == code
+
+
 def test_a_watch_ends_by_itself_with_a_fresh_bookmark_before(one: Client) -> None:
     start = one.put("a")
     revision = one.put("b")

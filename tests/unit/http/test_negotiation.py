@@ -60,8 +60,10 @@ def test_parameters_that_cannot_be_honoured_are_not_acceptable(accept: str) -> N
 
 def test_a_watch_needs_a_format_that_streams() -> None:
     assert STANDARD.negotiate(b"application/json;stream=watch", "watch").content_type == b"application/json"
+    STANDARD.require_stream(STANDARD.negotiate(b"application/json", "watch"))
+    wanted = STANDARD.negotiate(b"application/yaml", "watch")
     with pytest.raises(StatusError, match="accepted: application/json;stream=watch, "):
-        STANDARD.negotiate(b"application/yaml", "watch")
+        STANDARD.require_stream(wanted)
 
 
 @pytest.mark.parametrize("accept", ["application/json;stream=other", "application/json;as=Chair;g=meta.k8s.io;v=v1"])
