@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
-from storage.instruments import counter, exponential, histogram
+from storage.instruments import counter, histogram
 
 _ADDRESSES, _PORTS = "kube_apiserver_clusterip_allocator_", "kube_apiserver_nodeport_allocator_"
 
@@ -19,7 +19,6 @@ ADDRESS_SECONDS = histogram(
     f"{_ADDRESSES}allocation_duration_seconds",
     "Time to take a cluster IP.",
     "cidr",
-    buckets=exponential(0.001, 2, 15),
 )
 PORTS = counter(f"{_PORTS}allocation_total", "Node ports that were taken.", "scope")
 PORT_ERRORS = counter(f"{_PORTS}allocation_errors_total", "Node ports that could not be taken.", "scope")

@@ -16,6 +16,7 @@ OPEN_METRICS = b"application/openmetrics-text; version=1.0.0; charset=utf-8; esc
 
 _ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
 _EXACT = 1 << 53  # above it, a float can't hold every integer
+_WITH_EXPONENT = 1_000_000  # from here on, Go's shortest form of a float has an exponent
 _HELP_ESCAPED = str.maketrans({"\\": "\\\\", "\n": "\\n"})
 
 
@@ -52,7 +53,7 @@ def _family(family: FamilySnapshot, open_metrics: bool) -> Iterator[str]:
 
 def _histogram(family: FamilySnapshot, sample: Sample, labels: str, open_metrics: bool) -> Iterator[str]:
     name, comma, seen = family.name, "," if labels else "", 0
-    for index, (bound, count) in enumerate(zip((*map(_number, family.bounds), "+Inf"), sample.counts, strict=True)):
+    for index, (bound, count) in enumerate(zip((*map(_bound, family.bounds), "+Inf"), sample.counts, strict=True)):
         seen += count
         line = f'{name}_bucket{{{labels}{comma}le="{bound}"}} {seen}'
         if open_metrics and index in sample.exemplars:
@@ -65,7 +66,16 @@ def _histogram(family: FamilySnapshot, sample: Sample, labels: str, open_metrics
 
 
 def _number(value: float) -> str:
-    """A number as text: an integer without a point; infinities and NaN as Go writes them."""
+    """A value as text: an integer without a point; infinities and NaN as Go writes them."""
     if not isfinite(value):
         return "NaN" if value != value else "+Inf" if value > 0 else "-Inf"
     return str(int(value)) if value == int(value) and abs(value) < _EXACT else repr(float(value))
+
+
+def _bound(bound: float) -> str:
+    """A bucket's bound as the label "le" has it. Go writes 1e+06, not 1000000: queries and joins compare the text."""
+    if not _WITH_EXPONENT <= bound < _EXACT:
+        return _number(bound)
+    digits = str(int(bound))
+    rest = digits[1:].rstrip("0")
+    return f"{digits[0]}{'.' if rest else ''}{rest}e+{len(digits) - 1:02}"

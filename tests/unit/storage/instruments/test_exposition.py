@@ -53,6 +53,15 @@ def test_buckets_hold_values_up_to_their_bound_and_add_up() -> None:
     }
 
 
+def test_bounds_are_written_as_go_writes_them() -> None:
+    bounds = (0.005, 999_999, 1e6, 1.05e6, 1e9, 12_345_678)
+    histogram("sizes", "How large.", buckets=bounds).labels().observe(1)
+    text = exposition(snapshots()).decode()
+    assert [line.split('"')[1] for line in text.splitlines() if "_bucket" in line] == [
+        *("0.005", "999999", "1e+06", "1.05e+06", "1e+09", "1.2345678e+07", "+Inf")
+    ]
+
+
 def test_labels_and_children_stand_in_the_order_of_names() -> None:
     requests = counter("requests_total", "Requests.", "verb", "code")
     for verb, code in (("LIST", "200"), ("GET", "404"), ("GET", "200")):
