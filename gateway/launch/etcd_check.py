@@ -43,8 +43,8 @@ async def loaded(settings: Settings, database: Database, stopping: asyncio.Event
                 if error is None and database.feed.loaded:
                     logger.info("loading from etcd: %s objects so far", f"{database.feed.loaded:,}", extra=where)
                 else:
-                    text = "waiting for etcd: %s; check that it runs, and --etcd-servers"
-                    logger.warning(text, error or "no answer yet", extra=where)
+                    remedy = "" if settings.embedded_etcd else "; check that it runs, and --etcd-servers"
+                    logger.warning("waiting for etcd: %s%s", error or "no answer yet", remedy, extra=where)
         if not done.done():
             raise StopRequested("stopped while waiting for etcd")
     finally:
