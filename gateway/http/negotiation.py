@@ -109,8 +109,8 @@ class Negotiator:
     def negotiate(self, accept: bytes, verb: str) -> Representation:
         """The representation for an Accept header's value (b"" without the header). Raises StatusError 406.
 
-        `verb` counts only if it is "list" or "watch": error messages differ, and watches are streams. For a watch, a media
-        type without streams has the content type NO_STREAM: `require_stream` refuses it later, as in kube-apiserver, which
+        `verb` counts only if it is "list" or "watch": error messages differ, and watches are streams. For a watch, a
+        media type without streams has the content type NO_STREAM: `require_stream` refuses it later, as kube-apiserver
         finds errors of the options first. Results for short headers are cached.
         """
         if self.passing:

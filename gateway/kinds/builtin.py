@@ -48,12 +48,11 @@ WARNINGS = {
     ),
 }
 
-# Kinds with annotations that are fields of Go's internal types, and the function that reads them; "" if the conversion
-# between versions does.
+# Kinds with annotations that are fields of Go's internal types, and the module and function that read them.
 ANNOTATED_FIELDS = {
-    GroupVersionKind("apps", "v1", "DaemonSet"): "read_daemon_set",
-    GroupVersionKind("apps", "v1", "Deployment"): "read_deployment",
-    GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"): "",
+    GroupVersionKind("apps", "v1", "DaemonSet"): ("annotated_fields", "read_daemon_set"),
+    GroupVersionKind("apps", "v1", "Deployment"): ("annotated_fields", "read_deployment"),
+    GroupVersionKind("autoscaling", "v1", "HorizontalPodAutoscaler"): ("autoscalers", "read_autoscaler"),
 }
 
 # Resources whose old stored objects lack fields that follow from others. `on_read` in the modules of their strategies
@@ -194,7 +193,7 @@ def _version(version: GroupVersion, entry: Entry, release: Release, catalog: Cat
         make_type=partial(catalog.type_for, *gvk),
         warning=deprecation(release.binary, *gvk) if early else WARNINGS.get(gvk, ""),
         default=_defaults(ruled.api_version, gvk.kind, gates),
-        read_internal=partial(_read_internal, reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,
+        read_internal=partial(_read_internal, *reader) if (reader := ANNOTATED_FIELDS.get(gvk)) else None,
         annotated_fields=partial(_annotated_fields, gvk.kind) if gvk in ANNOTATED_FIELDS else frozenset,
         selectable=names_of(GroupResource(version.group, entry["name"]), gates.enabled),
     )
@@ -223,12 +222,9 @@ def _convert(kind: str, obj: JsonObject, source: GroupVersion, target: GroupVers
     return convert(obj, kind, source, target)
 
 
-def _read_internal(name: str, obj: JsonObject) -> None:
-    if not obj["metadata"].get("annotations"):
-        return
-    from gateway.kinds.conversions import annotated_fields  # few objects have such annotations
-
-    getattr(annotated_fields, name)(obj)
+def _read_internal(module: str, name: str, obj: JsonObject) -> None:
+    if obj["metadata"].get("annotations"):  # few objects have such annotations: the module is imported for them
+        getattr(import_module(f"gateway.kinds.conversions.{module}"), name)(obj)
 
 
 def _annotated_fields(kind: str) -> frozenset[str]:

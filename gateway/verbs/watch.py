@@ -20,7 +20,7 @@ _PACKED = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
-    """Answers with a stream of watch events. Raises StatusError 400, 422 and 500 for options that are not valid; then 406."""
+    """Answers with a stream of watch events. Raises StatusError 400, 422, 500 for invalid options; then 406."""
     options = list_options(request, endpoint.selectable, watch=True)
     revision = parse_resource_version(options.resource_version)
     request.media.require_stream(request.representation)

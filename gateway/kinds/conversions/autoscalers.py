@@ -79,6 +79,20 @@ def autoscaler_to_v2(autoscaler: JsonObject) -> JsonObject:
     return autoscaler | {"metadata": _with_annotations(meta, {}), "spec": spec, "status": status}
 
 
+def read_autoscaler(autoscaler: JsonObject) -> None:
+    """Gives the annotations of an autoscaling/v1 autoscaler the form that the way to v2 and back gives them, in place.
+
+    kube-apiserver keeps no other form: managedFields and the generation follow from it. An annotation that cannot be
+    read goes, and a CPU target in one goes to the spec.
+    """
+    if OF_AUTOSCALERS.isdisjoint(autoscaler["metadata"].get("annotations") or {}):
+        return
+    settled = autoscaler_to_v1(autoscaler_to_v2(autoscaler))
+    autoscaler.update(metadata=settled["metadata"], spec=settled["spec"])
+    if settled["status"]:
+        autoscaler["status"] = settled["status"]
+
+
 def _is_cpu_target(metric: JsonObject) -> bool:
     resource = metric.get("resource") or {}
     return metric["type"] == "Resource" and resource.get("name") == "cpu" and "averageUtilization" in resource["target"]

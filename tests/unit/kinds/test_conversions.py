@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from gateway.kinds.builtin import builtin_registry
 from gateway.kinds.conversions.convert import convert
 from gateway.kinds.identity import GroupVersion
 
@@ -52,6 +53,33 @@ def test_an_autoscaler_survives_the_way_through_version_one() -> None:
         in old["metadata"]["annotations"]["autoscaling.alpha.kubernetes.io/behavior"]
     )
     assert converted(old, "HorizontalPodAutoscaler", "autoscaling/v1", "autoscaling/v2") == given
+
+
+_ALPHA = "autoscaling.alpha.kubernetes.io/"
+
+
+@pytest.mark.parametrize(
+    ("annotations", "kept", "percent"),
+    [
+        ({"metrics": "broken"}, {}, 80),
+        ({"metrics": "[]", "behavior": "[]", "conditions": "{", "current-metrics": "null"}, {}, 80),
+        ({"metrics": '[{"type":"Resource","resource":{"name":"cpu","targetAverageUtilization":3}}]'}, {}, 3),
+        ({"conditions": '[ {"type": "A", "status": "True"} ]'}, {"conditions": '[{"type":"A","status":"True"'}, 80),
+        ({"scale-up-tolerance": "1"}, {}, 80),
+    ],
+)
+def test_annotations_of_version_one_are_read_into_one_form(
+    annotations: dict[str, str], kept: dict[str, str], percent: int
+) -> None:
+    kind = builtin_registry().by_kind("autoscaling", "v1", "HorizontalPodAutoscaler")
+    given = {_ALPHA + name: text for name, text in annotations.items()} | {"keep": "1"}
+    old: dict[str, Any] = {"metadata": {"annotations": given}, "spec": {"scaleTargetRef": REFERENCE, "maxReplicas": 3}}
+    assert kind is not None and kind.read_internal is not None
+    kind.read_internal(old)
+    found = old["metadata"]["annotations"]
+    assert found.keys() == {_ALPHA + name for name in kept} | {"keep"}
+    assert all(found[_ALPHA + name].startswith(text) for name, text in kept.items())
+    assert old["spec"]["targetCPUUtilizationPercentage"] == percent
 
 
 def test_version_one_aims_at_80_percent_when_it_says_nothing_else() -> None:

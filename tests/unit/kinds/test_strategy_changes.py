@@ -29,6 +29,7 @@ CHANGES = {
         "match_namespace",
         "wipe_system_fields",
     },
+    "gateway.kinds.conversions.autoscalers": {"read_autoscaler"},
     "gateway.kinds.strategies.apiservices": {"_prepare_for_create", "_prepare_status"},
     "gateway.kinds.strategies.certificatesigningrequests": {
         "_prepare_approval",
