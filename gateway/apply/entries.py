@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gateway.apply.field_set import FieldSet, from_wire, union_of
+from gateway.apply.field_set import FieldSet, children_of, from_wire, union_of
 from gateway.apply.path_element import quoted
 from gateway.jsontypes import JsonObject
 
@@ -75,7 +75,7 @@ def read(sent: list[Any]) -> list[JsonObject]:
         if fields_type != "FieldsV1":
             raise ValueError(f'invalid fieldsType "{fields_type}" in managed fields entry {i}')
         identity = identity_of(entry)
-        fields = from_wire(entry.get("fieldsV1") or {})
+        fields = children_of(from_wire(entry.get("fieldsV1")))  # the object itself is no field
         found[identity] = new_entry(identity, entry["apiVersion"], entry.get("time"), fields)
     return list(found.values())
 

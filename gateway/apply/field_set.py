@@ -65,6 +65,8 @@ def from_wire(value: Any) -> FieldSet:
         name = canonical(element)
         if name is not None:
             fields[name] = from_wire(below)
+    if len(fields) == 1 and "." in fields:
+        return LEAF
     return in_order(fields) if len(fields) > 1 else fields
 
 

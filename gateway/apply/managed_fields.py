@@ -85,6 +85,8 @@ def update_managed(
     known = _starting_point(sent, live, bool(subresource))
     if old is not None and not known:
         return
+    if known is not live:
+        known = [entry for entry in known if entry.get("fieldsV1")]  # a manager without fields has no entry
     if old is not None and type_.structural:  # its CRD may have changed since the last write
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
@@ -261,7 +263,7 @@ def _starting_point(sent: object, live: list[JsonObject], is_subresource: bool) 
         except (ValueError, AttributeError):
             entries = []
         if entries:
-            return [entry for entry in entries if entry.get("fieldsV1")]  # a manager without fields has no entry
+            return entries
     return _last_of_each(live)
 
 

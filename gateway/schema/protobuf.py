@@ -316,13 +316,14 @@ def _raw_json(data: bytes) -> Any:
 
 
 def _owned_fields(data: bytes) -> Any:
-    """The field set in a message of FieldsV1; None if it holds no JSON. kube-apiserver decodes it only later, and then
-    drops the managedFields that it cannot read.
+    """The field set in a message of FieldsV1. "", which is no field set, if it holds no JSON or nothing: kube-apiserver
+    decodes it only later, and then ignores all the managedFields of the object. In what is stored, that reads as None.
     """
+    raw = _last_values(data, _RAW).get(1)
     try:
-        return _raw_json(data)
+        return _raw_json(data) if raw or _bounds.trusted else ""
     except _NoJsonError:
-        return None
+        return None if _bounds.trusted else ""
 
 
 class _SchemaOr(NamedTuple):

@@ -144,6 +144,22 @@ def test_one_empty_entry_or_an_empty_list_resets_and_tracking_does_not_start_aga
         assert "managedFields" not in write(config_map(a="3"), cleared)["metadata"]
 
 
+@pytest.mark.parametrize("value", [0, "", False, [], "x", {"f:data": 0}, {"f:data": ""}])
+def test_an_entry_whose_fields_are_no_field_set_means_the_live_entries(value: object) -> None:
+    old = write(config_map(a="1"), None, manager="first")
+    new = config_map(a="2")
+    new["metadata"]["managedFields"] = [{**entry("v1"), "fieldsV1": value}]
+    assert [each[0] for each in entries(write(new, old))] == ["first", "m"]
+
+
+@pytest.mark.parametrize("value", [None, {}, {".": {}}, {"x:unknown": {}}])
+def test_an_entry_without_fields_takes_the_place_of_the_live_entries(value: object) -> None:
+    old = write(config_map(a="1"), None, manager="first")
+    new = config_map(a="2")
+    new["metadata"]["managedFields"] = [{**entry("v1"), "fieldsV1": value}]
+    assert [each[0] for each in entries(write(new, old))] == ["m"]
+
+
 def test_invalid_or_missing_entries_mean_those_of_the_live_object() -> None:
     first = write(config_map(a="1"), None)
     for sent in (None, [{"manager": "x", "operation": "Guess", "apiVersion": "v1"}], [{"fieldsV1": {"bad": 1}}]):

@@ -216,10 +216,12 @@ def test_reading_ends_at_the_bound_of_items(what: str, monkeypatch: pytest.Monke
     assert len(repr(read_message(type_, made(5000), trusted=True))) > 10000
 
 
-@pytest.mark.parametrize("raw", [b"{", b"x", b'{"f:data":{}', b"\xff", b'{"f:a":{}}{}'])
-def test_managed_fields_that_are_no_json_are_read_as_none(raw: bytes) -> None:
+@pytest.mark.parametrize("raw", [b"{", b"x", b'{"f:data":{}', b"\xff", b'{"f:a":{}}{}', b""])
+def test_managed_fields_that_are_no_json_are_read_as_no_field_set(raw: bytes) -> None:
     fields = bytes([10, len(raw)]) + raw
     entry = b"\x0a\x01m" + bytes([58, len(fields)]) + fields
     meta = bytes([0x8A, 0x01, len(entry)]) + entry
-    found = read_message(type_for("", "v1", "ConfigMap"), bytes([10, len(meta)]) + meta)
-    assert [entry.get("fieldsV1") for entry in found["metadata"]["managedFields"]] == [None]
+    message, type_ = bytes([10, len(meta)]) + meta, type_for("", "v1", "ConfigMap")
+    for trusted, expected in ((False, ""), (True, None)):
+        found = read_message(type_, message, trusted=trusted)
+        assert [entry.get("fieldsV1") for entry in found["metadata"]["managedFields"]] == [expected]
