@@ -5,7 +5,7 @@ managedFields tell which manager last changed which field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from functools import lru_cache
 from typing import Protocol
 
@@ -61,7 +61,7 @@ def update_managed(
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
-    resets_all: bool = False,
+    resets_in: Collection[str] = (),
     convert: ToVersion | None = None,
     known_member: KnownMember | None = None,
     emptied: FieldSet = LEAF,
@@ -69,11 +69,10 @@ def update_managed(
     """Sets `new["metadata"]["managedFields"]` in place for a create (`old` is None), update or patch.
 
     On entry, `new` has the managedFields that the client sent, if any. `reset`: the paths that a write through this
-    resource can't change; `resets_all`: in no version of a custom resource. `known_member`: a member of a new object
-    whose field set is kept. `emptied`: fields that count as changed, although the objects are equal in them. An update
-    of an object
-    without managed fields does not add them. Raises ValueError if the object does not conform to its schema, or can't
-    be converted to the version of a manager; then `new` has no managedFields.
+    resource can't change; `resets_in`: the other versions of a custom resource in which it can't, too. `known_member`:
+    a member of a new object whose field set is kept. `emptied`: fields that count as changed, although the objects are
+    equal in them. An update of an object without managed fields does not add them. Raises ValueError if the object does
+    not conform to its schema, or can't be converted to the version of a manager; then `new` has no managedFields.
     """
     metadata = new["metadata"]
     sent = metadata.pop("managedFields", None)
@@ -91,7 +90,7 @@ def update_managed(
         known = _fitting(known, type_, api_version)
     before = None if old is None else InVersions(old, type_, api_version, convert)
     after = InVersions(new, type_, api_version, convert)
-    differences = Differences(before, after, type_, api_version, reset, known_member, emptied, resets_all=resets_all)
+    differences = Differences(before, after, type_, api_version, reset, known_member, emptied, resets_in=resets_in)
     known = (before or after).remembered(known)
     own = differences.in_version(api_version)
     if own is None or not (own.changed or own.removed):
@@ -142,10 +141,10 @@ class Differences:
         known_member: KnownMember | None = None,
         emptied: FieldSet = LEAF,
         *,
-        resets_all: bool = False,
+        resets_in: Collection[str] = (),
     ) -> None:
         self._old, self._new = old, new
-        self._reset, self._resets_all = reset_set(reset), resets_all
+        self._reset, self._resets_in = reset_set(reset), resets_in
         if known_member is None:
             found = _compared(None if old is None else old.obj, new.obj, type_)
         else:
@@ -169,8 +168,8 @@ class Differences:
         if new is None or (old is None and self._old is not None):
             return None
         found = _compared(old[0] if old else None, new[0], new[1])
-        # of a custom resource, only the written version has `reset`, unless all have
-        return found if new[1].structural and not self._resets_all else self._filtered(found)
+        # of a custom resource, not every version has `reset`
+        return found if new[1].structural and version not in self._resets_in else self._filtered(found)
 
     def _filtered(self, found: Comparison) -> Comparison:
         if not self._reset:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ class _Apply:
     force: bool
     now: str
     reset: tuple[tuple[str, ...], ...]
-    resets_all: bool
+    resets_in: Collection[str]
     convert: ToVersion | None
 
     @property
@@ -54,7 +54,7 @@ def server_side_apply(
     subresource: str = "",
     now: str,
     reset: tuple[tuple[str, ...], ...] = (),
-    resets_all: bool = False,
+    resets_in: Collection[str] = (),
     convert: ToVersion | None = None,
 ) -> JsonObject:
     """Merges the configuration into the live object (None for a create), and returns it with its managedFields.
@@ -64,7 +64,7 @@ def server_side_apply(
     does.
     """
     _check(config, type_, api_version, kind or type_.name.rpartition(".")[2])
-    request = _Apply(type_, manager, api_version, subresource, force, now, reset, resets_all, convert)
+    request = _Apply(type_, manager, api_version, subresource, force, now, reset, resets_in, convert)
     if live is None:
         result = _created(config, request)
     else:
@@ -163,7 +163,7 @@ def _tracked(live: JsonObject, request: _Apply) -> JsonObject:
         subresource=request.subresource,
         now=request.now,
         reset=request.reset,
-        resets_all=request.resets_all,
+        resets_in=request.resets_in,
         convert=request.convert,
     )
     return tracked
@@ -227,8 +227,8 @@ def _take_over(
     Raises Conflict if there are such fields and the apply is not forced.
     """
     after = InVersions(result, request.type_, request.api_version, request.convert)
-    reset, resets_all = request.reset, request.resets_all
-    differences = Differences(live, after, request.type_, request.api_version, reset, resets_all=resets_all)
+    reset, resets_in = request.reset, request.resets_in
+    differences = Differences(live, after, request.type_, request.api_version, reset, resets_in=resets_in)
     conflicts: list[tuple[ManagerIdentity, tuple[str, ...]]] = []
     left: dict[ManagerIdentity, JsonObject] = {}
     for identity, entry in entries.items():

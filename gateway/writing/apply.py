@@ -20,7 +20,7 @@ from gateway.schema.outside import read_yaml
 from gateway.schema.refusals import json_kind
 from gateway.validation.field import FieldError
 from gateway.writing.body import complete, warning_lines
-from gateway.writing.field_tracking import resets_all_versions, told_apart
+from gateway.writing.field_tracking import told_apart, versions_reset
 from gateway.writing.make import Made, Present
 from gateway.writing.patch_body import APPLY, APPLY_CBOR
 from gateway.writing.patch_steps import MakePatched, Parsed, read_internal, read_once
@@ -63,7 +63,7 @@ def applied(write: Write, parsed: Parsed, present: Present, told: list[str]) -> 
         subresource=resource.subresource,
         now=write.context.now,
         reset=endpoint.strategy.reset_fields,
-        resets_all=resets_all_versions(write),
+        resets_in=versions_reset(write),
         convert=present.convert,
     )
     told += _about_duplicates(write.options, duplicates)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -37,7 +37,7 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None, 
             subresource=resource.subresource,
             now=write.context.now,
             reset=endpoint.strategy.reset_fields,
-            resets_all=resets_all_versions(write),
+            resets_in=versions_reset(write),
             convert=convert,
             known_member=write.context.known_member if old is None else None,
             emptied=LEAF if old is None else emptied,
@@ -47,9 +47,15 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None, 
     null_empty_lists(endpoint.type, new)
 
 
-def resets_all_versions(write: Write) -> bool:
-    """Whether a write leaves the owners of what it resets in all versions of a custom resource, not in its own only."""
-    return write.resource.subresource == "status" and write.context.enabled("StatusResetsAllVersions")
+def versions_reset(write: Write) -> Collection[str]:
+    """The versions of a custom resource, beside its own, in which a write leaves the owners of what it resets: for a
+    write of the status, those with a status subresource.
+    """
+    resource = write.resource
+    if not resource.custom or resource.subresource != "status" or not write.context.enabled("StatusResetsAllVersions"):
+        return ()
+    versions = resource.model.versions.values()
+    return [version.api_version for version in versions if "status" in version.subresources]
 
 
 def _keep_owners(write: Write, new: JsonObject, old: JsonObject | None) -> None:

@@ -15,6 +15,10 @@ OBJECTS = f"/apis/{GROUP}/v1/namespaces/default/widgets"
 NAMES = {"type": "array", "items": {"type": "string"}}
 RULES = {"type": "array", "items": {"type": "object", "properties": {"names": NAMES}}}
 
+VERSIONS = ("v1", "v2", "v3")
+PRESERVE = "x-kubernetes-preserve-unknown-fields"
+APPLY = {"Content-Type": "application/apply-patch+yaml"}
+
 
 @pytest.fixture(scope="module", autouse=True)
 def defined(servers: tuple[ApiServer, ApiServer]) -> None:
@@ -50,3 +54,31 @@ def test_an_empty_list_of_managed_fields_clears_none(server: ApiServer) -> None:
         "maker": {"f:rules": {}}
     }
     assert owners(ask(server, "PATCH", path, {"metadata": {"managedFields": [{}]}}, headers=MERGE)) == {}
+
+
+def test_a_status_write_keeps_owners_in_versions_with_a_status_only(servers: tuple[ApiServer, ApiServer]) -> None:
+    server, group, anything = servers[0], "reset.example.com", {"type": "object", PRESERVE: True}
+    versions = [
+        version(name, storage=name == "v1", properties={"spec": anything, "status": anything}) for name in VERSIONS
+    ]
+    for each in versions:
+        each["subresources"] = {} if each["name"] == "v2" else {"status": {}}
+    establish(server, definition(group, *versions))
+    for name in VERSIONS:
+        path = f"/apis/{group}/{name}/namespaces/default/widgets/a"
+        config = {
+            "apiVersion": f"{group}/{name}",
+            "kind": "Widget",
+            "metadata": {"name": "a"},
+            "spec": {f"in{name}": 1},
+        }
+        answer = ask(server, "PATCH", f"{path}?fieldManager={name}", config, headers=APPLY)
+        assert answer.status in (200, 201), answer.body
+    path = f"/apis/{group}/v1/namespaces/default/widgets/a"
+    obj = ask(server, "GET", path).json
+    obj |= {"spec": {f"in{name}": 2 for name in VERSIONS}, "status": {"s": 1}}
+    assert owners(ask(server, "PUT", f"{path}/status?fieldManager=writer", obj)) == {
+        "v1": {"f:spec": {"f:inv1": {}}},
+        "v3": {"f:spec": {"f:inv3": {}}},
+        "writer": {"f:status": {".": {}, "f:s": {}}},
+    }

@@ -238,8 +238,8 @@ def test_entries_of_another_version_are_compared_in_it_or_go_with_it() -> None:
     assert not any(entry[0] in ("v0", "gone") for entry in entries(changed))
 
 
-@pytest.mark.parametrize("everywhere", [False, True])
-def test_what_a_write_resets_keeps_its_owners_in_all_versions(everywhere: bool) -> None:
+@pytest.mark.parametrize("versions", [(), ("v3",), ("v2", "v3")])
+def test_what_a_write_resets_keeps_its_owners_in_the_versions_given(versions: tuple[str, ...]) -> None:
     properties = {
         "spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "status": {"type": "object"},
@@ -254,8 +254,8 @@ def test_what_a_write_resets_keeps_its_owners_in_all_versions(everywhere: bool) 
         return value, type_
 
     settings: dict[str, Any] = {"type_": type_, "convert": convert, "reset": (("spec",),), "subresource": "status"}
-    written = write(new, old, "s", resets_all=everywhere, **settings)
-    assert (owner in (written["metadata"].get("managedFields") or [])) == everywhere
+    written = write(new, old, "s", resets_in=versions, **settings)
+    assert (owner in (written["metadata"].get("managedFields") or [])) == ("v2" in versions)
 
 
 def test_times_alone_are_put_back() -> None:
@@ -271,7 +271,7 @@ def test_times_alone_are_put_back() -> None:
 
 
 def entry(version: str) -> JsonObject:
-    fields = {"f:data": {"f:a": {}}}
+    fields: JsonObject = {"f:data": {"f:a": {}}}
     return {"manager": "x", "operation": "Update", "apiVersion": version, "fieldsType": "FieldsV1", "fieldsV1": fields}
 
 
