@@ -221,7 +221,7 @@ class Reconciler:
         templates = self._table.templates
         await templates.adopt(self._leading, of.uid, await client.get(root + MADE))
         self._root.feed.passed(await clear(self._leading, root))
-        self._root.feed.passed(await templates.end(self._leading, of.uid))  # last: nobody writes below the root now
+        self._root.feed.passed(await templates.end(self._leading, of.uid))  # last: no writer is left below the root
         if of.uid in (self._owners(of.name) or ()):
             secrets = self._actor.of("", "v1", "secrets")
             await self._actor.delete(secrets, NAMESPACE, name_of(of.name), DeleteOptions())

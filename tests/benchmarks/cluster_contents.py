@@ -50,7 +50,7 @@ def fill(place: Cluster, number: int, prefix: str) -> None:
 
 
 def settled(server: ApiServer) -> float:
-    """The private memory of the server in MiB, once it has given back what is free."""
+    """The private memory of the server in MiB, after the server has returned free memory."""
     time.sleep(TRIMMED)
     return memory(server.pid)
 

@@ -94,7 +94,7 @@ def unnamed_curve_key() -> bytes:
 
 
 def certificate() -> x509.Certificate:
-    """A client's own certificate, which nobody trusts."""
+    """A self-signed certificate of a client; no CA pool has it."""
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder(_NAME, _NAME, KEY.public_key(), 1, now - timedelta(1), now + timedelta(1))
     return builder.sign(KEY, hashes.SHA256())

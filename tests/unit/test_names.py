@@ -1,4 +1,4 @@
-"""Names say what they name: one public class for each name, and test names that are rules."""
+"""Each public class has a name of its own, and each test name states a rule."""
 
 from __future__ import annotations
 

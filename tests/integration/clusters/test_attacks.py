@@ -38,7 +38,7 @@ def inside(cluster: Cluster, method: str, path: str, body: Any = None, **more: A
 
 @contextmanager
 def closed_port() -> Iterator[int]:
-    """A port of this host that nobody listens on, and nobody else takes."""
+    """A port of this host without a listener; the test keeps it reserved."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]

@@ -142,7 +142,7 @@ async def test_a_fence_that_was_lost_is_not_carried_to_another_etcd(
 async def test_a_store_keeps_its_own_fence_beside_a_second_one(
     etcd_client: EtcdClient, store: EtcdStore, prefix: bytes, lock: bytes
 ) -> None:
-    """A leader writes in a control plane only while it holds the lease, and while nobody has exchanged the objects."""
+    """A leader writes in a control plane only while it holds the lease, and until a restore exchanges the objects."""
     existence, fence = Existence(prefix + b"made"), Fence(lock, is_ours)
     made = await etcd_client.put(existence.key, b"")
     await existence.learn(etcd_client)
