@@ -14,8 +14,8 @@ from pathlib import Path
 def replace_file(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Replaces a file in one step: readers see the old or the new one, each with its mode. Raises OSError.
 
-    A path that is no regular file (a pipe, /dev/stdout) is written to directly. A file that cannot be replaced (EBUSY:
-    a container mounts the file itself) gets its mode first, then its content.
+    A path that is not a regular file (a pipe, /dev/stdout) is written to directly. A file that cannot be replaced
+    (EBUSY: a container mounts the file itself) gets its mode first, then its content.
     """
     if path.exists() and not path.is_file():
         path.write_bytes(content)

@@ -73,7 +73,7 @@ def sorted_by_name(value: Any) -> Any:
 def read_at_once(data: bytes | bytearray) -> bool:
     """Whether one call of the fast parser may read JSON from outside.
 
-    Three bytes of JSON have at most two members, as `[],` has. More of such characters are in texts, or are no JSON.
+    Three bytes of JSON have at most two members, as `[],` has. More of such characters are in texts, or are not JSON.
     """
     return len(data) <= MOST_AT_ONCE * 3 // 2 or members(data) <= MOST_AT_ONCE
 
@@ -201,7 +201,7 @@ def _floats_of_large(value: Any) -> Any:
 
 
 def _written_as_read(value: Any) -> bytes:
-    """`value` is no object and no array."""
+    """`value` is neither an object nor an array."""
     large = isinstance(value, int) and abs(value) >= 1 << 63
     return orjson.dumps(float(value) if large else value)
 

@@ -1,7 +1,7 @@
 """Loops for a thread or task that works on one piece after the other, and goes on after a piece that fails.
 
 The caller's `failed` logs and counts the failure. Only the task's own cancellation, and exceptions other than
-CancelledError that are no `Exception`, end a loop early.
+CancelledError that are not `Exception`, end a loop early.
 """
 
 from __future__ import annotations

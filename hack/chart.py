@@ -135,7 +135,7 @@ of what the job is made of, has a job of its own: what is there stays, what is m
 certificates are renewed when half
 their time is over (the members read them as they are). The Secrets are none of the release: they outlive
 `helm uninstall`, as the data does, and the next release of the same name goes on with them. `kubectl delete secret
---selector app.kubernetes.io/instance=RELEASE` takes them away. The job is no hook, so that
+--selector app.kubernetes.io/instance=RELEASE` takes them away. The job is not a hook, so that
 `helm install` waits for nothing, and `helm template | kubectl apply` and tools like Argo CD do the same.
 
 **Volumes outlive `helm uninstall`**: those of etcd's members, and that of snapshots. A bundled etcd keeps the number of

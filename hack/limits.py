@@ -37,7 +37,7 @@ def constant(name: str) -> float:
         owner = import_module(module)
     value = getattr(owner, last)
     if not isinstance(value, int | float):
-        raise TypeError(f"{name} is no number: {value!r}")
+        raise TypeError(f"{name} is not a number: {value!r}")
     return value
 
 

@@ -137,7 +137,7 @@ async def write_once(store: Store, key: bytes, current: StoredObject | None, dec
     """
     try:
         done = await _write(store, key, current, decision)
-    except Exception as error:  # one that is no StorageError comes from the charge, before the write
+    except Exception as error:  # one that is not a StorageError comes from the charge, before the write
         if decision.finish is not None and (isinstance(error, REFUSALS) or not isinstance(error, StorageError)):
             await decision.finish(False)
         raise

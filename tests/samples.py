@@ -18,7 +18,7 @@ from gateway.schema.decode import zero as zero_of
 from gateway.schema.types import Field, Omit, Type, TypeKind
 
 _DEPTH = 3  # how deep a type may be nested in itself
-_UNWRITTEN = {"Table", "WatchEvent"}  # the first has no protobuf form, the second is no object
+_UNWRITTEN = {"Table", "WatchEvent"}  # the first has no protobuf form, the second is not an object
 
 
 def kinds() -> list[tuple[str, str, str]]:

@@ -1,4 +1,4 @@
-"""A server process that a template has forked. It is no child of this process, so a socket reports its pid and end."""
+"""A server process that a template has forked. As it is not a child of this process, a socket tells its pid and end."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _bump(path: Path) -> int:
     """By how much revisions rise: clients have seen none so high, also of an earlier restore of this snapshot."""
     asked = subprocess.run(["etcdutl", "snapshot", "status", "--write-out=json", str(path)], capture_output=True)
     if asked.returncode:
-        raise Refused(f"{path} is no snapshot, and nothing was changed: {asked.stderr.decode().strip()}")
+        raise Refused(f"{path} is not a snapshot, and nothing was changed: {asked.stderr.decode().strip()}")
     milliseconds = int(time.time() * 1000)  # etcd makes fewer revisions than that
     return max(LEAST_BUMP, milliseconds - int(json.loads(asked.stdout)["revision"]))
 

@@ -32,7 +32,7 @@ class BootstrapTokens:
         self._objects = objects
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The user system:bootstrap:ID; None if the token is no bootstrap token, or an invalid or expired one."""
+        """The user system:bootstrap:ID; None if the token is not a bootstrap token, or an invalid or expired one."""
         parts = _TOKEN.fullmatch(token)
         if parts is None:
             return None

@@ -114,7 +114,7 @@ class Remote:
         except DecodeError as error:
             raise RemoteError(f"couldn't get version/kind; json parse error: {error}") from None
         if not isinstance(found, dict):
-            raise RemoteError("couldn't get version/kind; json parse error: it is no JSON object")
+            raise RemoteError("couldn't get version/kind; json parse error: it is not a JSON object")
         return found
 
 
@@ -122,7 +122,7 @@ def read_place(path: Path) -> RemoteService:
     """The service of a kubeconfig file's current context. Raises OSError, InvalidConfiguration."""
     config = load_yaml(path.read_bytes())
     if not isinstance(config, dict):
-        raise InvalidConfiguration("it is no kubeconfig")
+        raise InvalidConfiguration("it is not a kubeconfig")
     context = named(config, "contexts", "context", config.get("current-context") or "")
     cluster = named(config, "clusters", "cluster", context.get("cluster") or "")
     user = named(config, "users", "user", context["user"]) if context.get("user") else {}

@@ -13,16 +13,16 @@ from gateway.schema.outside import read_object
 
 
 class UnverifiedToken(ValueError):
-    """The text is no token, or the key has not signed it."""
+    """The text is not a token, or the key has not signed it."""
 
 
 def header_of(token: str) -> JsonObject | None:
-    """The header of a token; None if the text is no JSON web token."""
+    """The header of a token; None if the text is not a JSON web token."""
     return _part(token, 0)
 
 
 def untrusted_claims(token: str) -> JsonObject | None:
-    """The claims of a token, not verified; None if the text is no JSON web token."""
+    """The claims of a token, not verified; None if the text is not a JSON web token."""
     return _part(token, 1)
 
 
@@ -31,14 +31,14 @@ def verified_claims(token: str, key: Any, algorithm: str) -> JsonObject:
     import jwt
 
     if header_of(token) is None:  # PyJWT parses the header too, but without limits
-        raise UnverifiedToken("it is no token")
+        raise UnverifiedToken("it is not a token")
     try:
         payload: bytes = jwt.PyJWS().decode(token, key, algorithms=[algorithm])
     except (jwt.PyJWTError, ValueError, TypeError):
         raise UnverifiedToken("its signature is not that of the key") from None
     claims = read_object(payload)
     if claims is None:
-        raise UnverifiedToken("its claims are no object")
+        raise UnverifiedToken("its claims are not an object")
     return claims
 
 

@@ -285,7 +285,7 @@ class MatchConditions:
         )
 
     async def match(self, activation: Activation, *, fail: bool, asker: ConditionOwner | None = None) -> Match:
-        """Whether all conditions are true. One that cannot be evaluated is an error with `fail`, else it is no match.
+        """Whether all conditions are true. One that cannot be evaluated is an error with `fail`, else no match.
 
         A false condition decides, even if others have errors. `asker` is the owner of the conditions, for metrics.
         """

@@ -1,7 +1,8 @@
 """The headers that tell an extension API server the user of a request ("Authenticating Proxy").
 
-A user of whom a name, group or value is no header's value is not passed on: without it, the request would have another
-user. kube-apiserver refuses control characters, too; it passes on spaces around a value, which the receiver cuts off.
+A user with a name, group or value that a header cannot carry is not passed on: without it, the request would have
+another user. kube-apiserver refuses control characters, too; it passes on spaces around a value, which the receiver
+cuts off.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from gateway.jsontypes import JsonObject
 
 
 def dicts(value: object) -> list[JsonObject]:
-    """The objects in a list; none if the value is no list."""
+    """The objects in a list; none if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
@@ -85,7 +85,7 @@ def _object(said: JsonObject, name: str) -> JsonObject:
 def _text(said: JsonObject, name: str) -> str:
     found = said.get(name)
     if not isinstance(found, str | None):
-        raise Unusable(f"{name} is no text")
+        raise Unusable(f"{name} is not text")
     return found or ""
 
 
@@ -93,7 +93,7 @@ def _texts(said: JsonObject, name: str) -> list[str] | None:
     found = said.get(name)
     if found is None or (isinstance(found, list) and all(isinstance(each, str) for each in found)):
         return found
-    raise Unusable(f"{name} is no list of texts")
+    raise Unusable(f"{name} is not a list of strings")
 
 
 def _scope(said: JsonObject) -> str:

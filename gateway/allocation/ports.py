@@ -138,7 +138,7 @@ class NodePorts:
                 obj: JsonObject = loads(stored.value)
                 spec, data = obj.get("range", ""), base64.b64decode(obj.get("data") or "")
         except (ValueError, TypeError, AttributeError, IndexError) as error:
-            raise CorruptObject(stored.key, stored.revision, f"it is no RangeAllocation: {error}") from None
+            raise CorruptObject(stored.key, stored.revision, f"it is not a RangeAllocation: {error}") from None
         return int.from_bytes(data, "big") if spec == f"{self.first}-{self.last}" else 0
 
 

@@ -1,6 +1,6 @@
 """Field sets, managed fields and server-side apply.
 
-Start with `update_managed` (writes that are no applies) and `server_side_apply`.
+Start with `update_managed` (writes that are not applies) and `server_side_apply`.
 """
 
 from gateway.apply.managed_fields import keep_timestamps, update_managed

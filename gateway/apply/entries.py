@@ -75,7 +75,7 @@ def read(sent: list[Any]) -> list[JsonObject]:
         if fields_type != "FieldsV1":
             raise ValueError(f'invalid fieldsType "{fields_type}" in managed fields entry {i}')
         identity = identity_of(entry)
-        fields = children_of(from_wire(entry.get("fieldsV1")))  # the object itself is no field
+        fields = children_of(from_wire(entry.get("fieldsV1")))  # the object itself is not a field
         found[identity] = new_entry(identity, entry["apiVersion"], entry.get("time"), fields)
     return list(found.values())
 

@@ -25,7 +25,7 @@ def is_member(below: FieldSet) -> bool:
 
 
 def node(member: bool, children: FieldSet) -> FieldSet | None:
-    """The set below an element that has `children` (without "."). None if it is no member and has no children."""
+    """The set below an element that has `children` (without "."). None if it is not a member and has no children."""
     if not children:
         return LEAF if member else None
     return {".": LEAF, **children} if member else children
@@ -51,7 +51,7 @@ def ordered(fields: FieldSet) -> FieldSet:
 def from_wire(value: Any) -> FieldSet:
     """Reads a client's fieldsV1 into canonical form. Elements of unknown kinds are dropped.
 
-    Raises ValueError if the value is no field set.
+    Raises ValueError if the value is not a field set.
     """
     fields: FieldSet = {}
     if value is None:

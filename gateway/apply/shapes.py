@@ -173,7 +173,7 @@ def item_identity(type_: Type) -> Callable[[Any], Any]:
     """A function from an item to a value that identifies it. It is quicker than `item_key`.
 
     Items with the same path element have equal values. If the values can be compared, their order is the canonical
-    order. The function raises AttributeError for items that are no objects.
+    order. The function raises AttributeError for items that are not objects.
     """
     if type_.list_type == "set":
         return _itself

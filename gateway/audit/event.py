@@ -48,7 +48,7 @@ class AuditEvent:
         return _SIZE + self.texts + objects
 
     def object(self) -> JsonObject:
-        """The event as an object for `dumps`; an answer that is no JSON is left out."""
+        """The event as an object for `dumps`; an answer that is not JSON is left out."""
         out = {"kind": "Event", "apiVersion": API_VERSION, **self.meta}
         if self.request is not None:
             out["requestObject"] = orjson.Fragment(self.request)

@@ -79,7 +79,7 @@ def in_json(body: EncodedObject) -> EncodedObject | None:
 
 
 def embedded(body: EncodedObject, without_managed_fields: bool) -> Any:
-    """The value of a JSON answer for `dumps` of an event; None if it is no JSON.
+    """The value of a JSON answer for `dumps` of an event; None if it is not JSON.
 
     A large answer of this server is parsed only to take its managed fields away. If that would keep the GIL for too
     long, they are cut out of its text.

@@ -43,7 +43,7 @@ _Expander = Callable[[int, Node, list[Node]], Node | None]
 def expand(
     at: int, name: str, target: Node | None, arguments: list[Node], copies: Copies, libraries: Collection[str] = ()
 ) -> Node | None:
-    """The expansion of a macro call; None if the call is no macro.
+    """The expansion of a macro call; None if the call is not a macro.
 
     `copies` copies the target for macros that use it twice. Raises MacroError.
     """

@@ -1,4 +1,4 @@
-"""Identifiers in expressions: reserved ones, and the escaping of property names that are no identifiers (page
+"""Identifiers in expressions: reserved ones, and the escaping of property names that are not identifiers (page
 "Validation rules", "Escaping").
 """
 
@@ -29,7 +29,7 @@ def escape(name: str) -> str | None:
 
 
 def unescape(written: str) -> str | None:
-    """The property of an escaped name; None if the name is no valid escape."""
+    """The property of an escaped name; None if the name is not a valid escape."""
     if "__" not in written:
         return written
     parts, at = list[str](), 0

@@ -109,7 +109,7 @@ def _from_variable(planner: Planner, slot: int, base: Node, chain: list[Node]) -
 def _plain_fields(planner: Planner, base: Node, chain: list[Node]) -> list[tuple[str, str]] | None:
     """The properties of a chain of fields, each with its name in the expression.
 
-    None if a step is no field of an object, or must convert its value.
+    None if a step is not a field of an object, or must convert its value.
     """
     names, operand = list[tuple[str, str]](), base
     for each in chain:

@@ -19,7 +19,7 @@ class Problem:
 
 
 class CompilationError(Exception):
-    """The text is no valid expression. `problems` has the errors; `str()` is the message for the client."""
+    """The text is not a valid expression. `problems` has the errors; `str()` is the message for the client."""
 
     def __init__(self, text: str, problems: list[Problem]) -> None:
         self.problems = problems

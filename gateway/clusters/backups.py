@@ -122,7 +122,7 @@ def _content(path: Path) -> tuple[ClusterTemplate, str]:
             else:
                 objects.append((record.key, record.value))
     if (key := _no_text([*objects, (ROLES, roles)])) is not None:
-        raise InvalidBackup(f"the key {key!r} or its value is no text")
+        raise InvalidBackup(f"the key {key!r} or its value is not text")
     template = template_as_is(objects)
     _ = template.packed, template.digest, template.pieces
     return template, roles.decode()

@@ -18,7 +18,7 @@ _NAME = re.compile(rb"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
 def named(raw_path: bytes) -> tuple[str, bytes] | None:
-    """The name in a path that begins with `PREFIX`, and the path within that control plane; None if it is no name."""
+    """The name in a path that begins with `PREFIX`, and the path within that control plane; None for a wrong name."""
     found = _NAME.match(raw_path, len(PREFIX))
     if found is None:
         return None

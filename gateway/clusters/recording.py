@@ -19,8 +19,8 @@ from gateway.requests.context import Receive, RequestContext, Scope
 async def recorded(audit: Audit | None, scope: Scope, receive: Receive, send: Send, error: StatusError | None) -> Send:
     """Begins the audit record of a request, and returns a `send` that completes the record with the answer.
 
-    `error` is the Status of the answer; None if the answer is no Status. Only an answer 403 has a user in its record,
-    the anonymous one: here all others are refused before their user is known.
+    `error` is the Status of the answer; None if the answer is not a Status. Only an answer 403 has a user in its
+    record, the anonymous one: here all others are refused before their user is known.
     """
     if audit is None:
         return send

@@ -61,7 +61,7 @@ class VisitorTokens:
         self._visitors, self._root = visitors, root
 
     async def authenticate(self, token: str, audiences: Sequence[str]) -> Authenticated | None:
-        """The visitor of a token; None if it is no visitor's token."""
+        """The visitor of a token; None if it is not a visitor's token."""
         described = self._visitors._of()
         if described is None or not (described.users or described.groups):
             return None

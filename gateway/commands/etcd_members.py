@@ -67,7 +67,7 @@ class MemberClient:
         self._cluster(url, "remove", b'{"ID":"%d"}' % member.number)
 
     def add(self, url: str, peer_url: str) -> list[EtcdMember]:
-        """Adds a member; returns all members. Raises Silent, and Refusal, also for what is no URL to etcd."""
+        """Adds a member; returns all members. Raises Silent, and Refusal, also if etcd refuses the URL."""
         return self._cluster(url, "add", dumps({"peerURLs": [peer_url]}))
 
     def is_healthy(self, url: str) -> bool:
@@ -117,7 +117,7 @@ class MemberClient:
         try:
             parts = urlsplit(url)
             scheme, host, port = parts.scheme, parts.hostname, parts.port
-        except ValueError:  # unbalanced brackets, or a port that is no number of a port
+        except ValueError:  # unbalanced brackets, or a port that is not a port number
             scheme, host, port = "", None, None
         if scheme not in ("http", "https") or not host:
             raise Silent(f"{url} is not a URL with http, https or unix")

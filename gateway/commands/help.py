@@ -12,7 +12,7 @@ from gateway.settings.flags import GROUPS, Flag, shown_default
 
 
 class Formatter(click.HelpFormatter):
-    """Colours headings and names; click removes colours if the output is no terminal."""
+    """Colours headings and names; click removes colours if the output is not a terminal."""
 
     def write_heading(self, heading: str) -> None:
         super().write_heading(click.style(heading, bold=True))

@@ -30,7 +30,7 @@ def canonicaliser(model: Model) -> Canonicalise:
             return value
         raw: JsonObject = loads(value)
         if not isinstance(raw, dict):
-            raise ValueError("the stored value is no JSON object")
+            raise ValueError("the stored value is not a JSON object")
         version = versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
         if version is None or raw.get("kind") != kind:
             raise ValueError(f'the definition does not know "{raw.get("kind")}" of version "{raw.get("apiVersion")}"')

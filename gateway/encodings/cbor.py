@@ -41,7 +41,7 @@ Write = Callable[[Any], bytes]  # a JSON value -> its item
 
 
 class CborError(ValueError):
-    """Bytes that are no CBOR, or that JSON can't represent; or an object that is nested too deeply to be encoded."""
+    """Bytes that are not CBOR, or that JSON can't represent; or an object that is nested too deeply to be encoded."""
 
 
 def content(value: Any, type_: Type | None) -> bytes:

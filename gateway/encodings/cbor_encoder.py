@@ -116,5 +116,5 @@ class PartialCborEncoder(CborEncoder):
 
 
 def plain(value: bytes) -> bytes:
-    """The answer with JSON that is no object of an endpoint, such as a Status."""
+    """The answer with JSON that is not an object of an endpoint, such as a Status."""
     return cbor.answer(cbor.content(loads(value), None))

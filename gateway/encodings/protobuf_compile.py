@@ -172,7 +172,7 @@ class _Source:
 
 
 def _is_composed(type_: Type) -> bool:
-    """Whether a struct has fields that are no scalars."""
+    """Whether a struct has fields that are not scalars."""
     return any(each.type.kind not in _REMEMBERED for each in type_.fields.values())
 
 

@@ -71,7 +71,7 @@ def _format(representation: Representation) -> Format | None:
 
 
 def encode_plain(representation: Representation, value: bytes) -> bytes:
-    """Encodes JSON that is no object of an endpoint, such as a Status."""
+    """Encodes JSON that is not an object of an endpoint, such as a Status."""
     if representation.media is PROTOBUF:
         return status_message(value)
     if representation.media is CBOR:

@@ -70,7 +70,7 @@ class TableRow:
 def row_of(columns: Columns, tail: bytes, fields: frozenset[str] = frozenset()) -> TableRow:
     """Makes the row of an object, given as tail (`"metadata":{…},…}`) in the version that the columns show.
 
-    `fields` are annotations that stand for fields; they are no part of the metadata.
+    `fields` are annotations that stand for fields; they are not part of the metadata.
     """
     return TableRow(columns, tail, loads(b"{" + tail), fields)
 

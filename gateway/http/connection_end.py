@@ -51,6 +51,6 @@ def _has_unsent(transport: asyncio.Transport) -> bool:
         return True
     try:
         queued = fcntl.ioctl(transport.get_extra_info("socket").fileno(), termios.TIOCOUTQ, bytes(4))
-    except (OSError, ValueError, AttributeError):  # it is closed, or this is no Linux
+    except (OSError, ValueError, AttributeError):  # it is closed, or this is not Linux
         return False
     return any(queued)

@@ -142,7 +142,7 @@ def keep_generation(meta: JsonObject, old: JsonObject) -> None:
 
 
 def resource_version(meta: JsonObject) -> int:
-    """The resourceVersion of an object; 0 without one. Raises StatusError 500 if it is no number."""
+    """The resourceVersion of an object; 0 without one. Raises StatusError 500 if it is not a number."""
     text = meta.get("resourceVersion") or ""
     if not text:
         return 0

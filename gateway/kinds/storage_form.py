@@ -87,7 +87,7 @@ def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]
         return version, read_message(version.type, envelope.raw, trusted=True)
     raw: JsonObject = loads(value)
     if not isinstance(raw, dict):
-        raise ValueError("the stored value is no JSON object")
+        raise ValueError("the stored value is not a JSON object")
     if raw.get("apiVersion") == _DEFINITION.api_version and raw.get("kind") == _DEFINITION.kind:
         from gateway.kinds.conversions.definitions import definition_to_v1  # rare: not this server's form
 

@@ -35,7 +35,7 @@ class Feeding:
         self._directory.cleanup()
 
     def work(self, parent: ParentProcess) -> int:
-        """Runs the feeder until SIGTERM; returns the exit status. Never calls `parent.ready`: it is no worker."""
+        """Runs the feeder until SIGTERM; returns the exit status. Never calls `parent.ready`: it is not a worker."""
         import uvloop
 
         from gateway.launch.feeder import feed

@@ -38,7 +38,7 @@ def configure(format_: str, verbosity: int = 2, vmodule: Sequence[Pattern] = ())
     logging.getLogger("uvicorn.error").addFilter(lambda record: not str(record.msg).endswith("failed. Exiting."))
     # asyncio logs each write to a client that has closed its connection: an answer to a list has hundreds of writes
     logging.getLogger("asyncio").addFilter(lambda record: record.msg != "SSL connection is closed")
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's C core would write lines that are no records
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # gRPC's C core would write lines that are not records
     logging.captureWarnings(True)
     sys.excepthook = _uncaught
     threading.excepthook = lambda caught: _uncaught(caught.exc_type, caught.exc_value, caught.exc_traceback)

@@ -100,7 +100,7 @@ class Gnostic:
         return lambda value: b"".join([step(value) for step in steps])
 
     def _map(self, field: MessageField, known: frozenset[str], extended: bool) -> Write:
-        """Encodes the members that are no fields as named values: either the extensions (x-…) or all others.
+        """Encodes the members that are not fields as named values: either the extensions (x-…) or all others.
 
         `extended`: the message has a field for extensions.
         """
@@ -185,7 +185,7 @@ def _double(value: Any) -> bytes:
     try:
         return struct.pack("<d", value)
     except (struct.error, OverflowError) as error:  # the same exception as for other wrong types
-        raise ValueError(f"{value!r:.100} is no number") from error
+        raise ValueError(f"{value!r:.100} is not a number") from error
 
 
 def _integer(value: Any) -> bytes:

@@ -197,7 +197,7 @@ def _element(expression: str, references: list[str]) -> JsonObject:
 
 
 def _resolved(expression: str) -> str:
-    """The underlying type of a named type that is no struct (string for "PodPhase")."""
+    """The underlying type of a named type that is not a struct (string for "PodPhase")."""
     while "is" in (entry := served().entry(expression) or {}) and expression not in _OWN:
         expression = entry["is"].removeprefix("*")
     return expression

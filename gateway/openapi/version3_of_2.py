@@ -49,7 +49,7 @@ _DEEPEST = 64  # the greatest number of nested levels of a schema
 
 
 def version_3_of(document: JsonObject) -> JsonObject:
-    """Converts a document. Raises ValueError if it is no document of version 2."""
+    """Converts a document. Raises ValueError if it is not a document of version 2."""
     try:
         paths = document.get("paths")
         return _filled(

@@ -59,7 +59,7 @@ def _names(listed: str, tag: str, *, weakly: bool) -> bool:
 
 
 def _time(text: str) -> float | None:
-    """Seconds since the epoch; None for a text that is no HTTP date."""
+    """Seconds since the epoch; None for a text that is not an HTTP date."""
     try:
         return parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError):

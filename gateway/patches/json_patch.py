@@ -47,8 +47,8 @@ class Operations(list[Any]):
 def parse(body: bytes, strict: bool) -> tuple[Operations, list[str]]:
     """Returns the operations of a patch document, and if `strict` the errors about duplicate and unknown fields.
 
-    `strict` is true for a fieldValidation other than Ignore. Raises StatusError 400 if the body is no patch document,
-    and 413 for more than 10 000 operations.
+    `strict` is true for a fieldValidation other than Ignore. Raises StatusError 400 if the body is not a patch
+    document, and 413 for more than 10 000 operations.
     """
     operations, errors = _parsed(body, strict)
     found = Operations(operations)

@@ -27,7 +27,7 @@ def internal(message: str) -> bytes:
 
 
 def status_of_refusal(status: int, said: bytes) -> bytes:
-    """The Status for a kubelet's answer that is no upgrade; it has the message of the kubelet's Status, or its text."""
+    """The Status for a kubelet's answer other than an upgrade, with the message of the kubelet's Status or its text."""
     if 300 <= status < 400:
         return internal("redirect not allowed")
     found = _object(said)

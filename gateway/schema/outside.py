@@ -53,7 +53,7 @@ def read_json(data: bytes | bytearray, largest: int = LARGEST) -> Any:
             value = orjson.loads(data)
         except ValueError as error:
             if len(data) > SLOWLY and not _may_be_read_here(data):
-                raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
+                raise DecodeError(f"it is not JSON in valid Unicode: {error}") from None
             value = _read_slowly(data)
     return _checked_for_depth(value, data)
 
@@ -67,7 +67,7 @@ def read_trusted(data: bytes | bytearray) -> Any:
         value = orjson.loads(data)
     except ValueError as error:
         if len(data) > SLOWLY and not _may_be_read_slowly(data):
-            raise DecodeError(f"it is no JSON in valid Unicode: {error}") from None
+            raise DecodeError(f"it is not JSON in valid Unicode: {error}") from None
         value = _read_slowly(data)
     return _checked_for_depth(value, data)
 
@@ -88,8 +88,8 @@ def _read_slowly(data: bytes | bytearray) -> Any:
 
 
 def _may_be_read_here(data: bytes | bytearray) -> bool:
-    """Whether Go might accept long JSON that orjson refuses, and this is no event loop. Raises TakesLong within
-    `at_once` if it is one.
+    """Whether Go might accept long JSON that orjson refuses, and this thread may take the time to read it: it runs no
+    event loop. Raises TakesLong on an event loop within `at_once`.
     """
     if not _may_be_read_slowly(data):
         return False

@@ -316,8 +316,9 @@ def _raw_json(data: bytes) -> Any:
 
 
 def _owned_fields(data: bytes) -> Any:
-    """The field set in a message of FieldsV1. "", which is no field set, if it holds no JSON or nothing: kube-apiserver
-    decodes it only later, and then ignores all the managedFields of the object. For a stored object the result is None.
+    """The field set in a message of FieldsV1. "", which is not a field set, if it holds no JSON or nothing:
+    kube-apiserver decodes it only later, and then ignores all the managedFields of the object. For a stored object the
+    result is None.
     """
     raw = _last_values(data, _RAW).get(1)
     try:

@@ -12,7 +12,7 @@ from gateway.settings.config import InvalidSettings, Settings
 from gateway.settings.flags import FLAGS, PREFIX, settings_from
 from gateway.settings.foreign_flags import ALIASES, FIXED, REFUSED, why_not
 
-OWN = ("config", "control-fd", "throw-away")  # flags that are no settings
+OWN = ("config", "control-fd", "throw-away")  # flags that are not settings
 CONFIG_VARIABLE = f"{PREFIX}CONFIG"
 
 _BY_NAME = {flag.name: flag for flag in FLAGS}
@@ -22,7 +22,7 @@ _BOOLEANS = frozenset({"true", "false", "t", "f", "1", "0", "yes", "no"})
 
 @dataclass(frozen=True, slots=True)
 class CommandLine:
-    """The content of a command line: texts by flag name, and the flags that are no settings.
+    """The content of a command line: texts by flag name, and the flags that are not settings.
 
     `control` is the descriptor of a socket to the process that started the server. `throw_away` is a directory that is
     removed with the server. Both are explained at `gateway.launch.launch.launch`.

@@ -27,7 +27,7 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """The server could not be reached, or it is no Kubernetes API; the message says why."""
+    """The server could not be reached, or it is not a Kubernetes API; the message says why."""
 
 
 class RemoteCluster:
@@ -62,7 +62,7 @@ class RemoteCluster:
         self._client.close()
 
     async def _object(self, answer: Reply) -> JsonObject:
-        """The object of an answer; {} for an error whose body is no JSON object."""
+        """The object of an answer; {} for an error whose body is not a JSON object."""
         try:
             found = await parsed_soon(read_trusted, answer.body)
             said = "it is another value"
@@ -71,7 +71,7 @@ class RemoteCluster:
         if isinstance(found, dict):
             return found
         if answer.status < 300:
-            raise Unreachable(f"{self.place.url}: the answer is no JSON object: {said}")
+            raise Unreachable(f"{self.place.url}: the answer is not a JSON object: {said}")
         return {}
 
     async def _call(self, method: str, path: str, body: bytes, content_type: str) -> Reply:

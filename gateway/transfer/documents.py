@@ -23,7 +23,7 @@ _BETWEEN = re.compile(rb"^---(?:[ \t].*)?\r?$", re.MULTILINE)  # as kubectl spli
 
 
 class InvalidDocument(Exception):
-    """A file has a document that is no object; the message names the file."""
+    """A file has a document that is not an object; the message names the file."""
 
 
 def written(obj: JsonObject, format: str) -> bytes:

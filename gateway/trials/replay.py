@@ -58,7 +58,7 @@ class Replay:
             namespace = str(metadata["namespace"]) if endpoint.resource.namespaced else ""
             name = str(metadata["name"])
             if not name or "/" in f"{namespace}{name}":
-                raise bad_request(f"{namespace}/{name} is no name")
+                raise bad_request(f"{namespace}/{name} is not a name")
             key = endpoint.key(namespace, name)
             if change["type"] not in TYPES:
                 raise bad_request(f"type {change['type']!r}: there are {', '.join(TYPES)}")

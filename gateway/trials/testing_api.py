@@ -75,7 +75,7 @@ class Clusters(Protocol):
 class TestingApi:
     """The ASGI application under /testing. It does not use FastAPI, whose import would slow tests down."""
 
-    __test__ = False  # tells pytest that this class is no test
+    __test__ = False  # tells pytest that this class is not a test
 
     def __init__(
         self, gateway: Gateway, recorder: FlightRecorder, clusters: Clusters | None = None, *, has_clock: bool = True
@@ -198,7 +198,7 @@ class TestingApi:
         try:
             asked = orjson.loads(await request.body())  # strict, as the text is returned later
         except ValueError:
-            raise bad_request("the fault is no JSON") from None
+            raise bad_request("the fault is not JSON") from None
         return _told(self._faults.add(asked))
 
     async def _ordered(self, _request: Request) -> object:

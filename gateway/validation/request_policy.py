@@ -131,7 +131,7 @@ def _bounds(given: dict[str, str], path: str) -> list[FieldError]:
 
 
 def _steps(given: dict[str, str], milli: bool, path: str) -> list[FieldError]:
-    """The errors of numbers that are no multiple of the step from the least one."""
+    """The errors of numbers that are not multiples of the step from the least one."""
     scale, found = -3 if milli else 0, list[FieldError]()
     low, step = given["min"], given["step"]
     least, size = quantity_of(low).scaled(scale), quantity_of(step).scaled(scale)

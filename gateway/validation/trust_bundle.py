@@ -17,7 +17,7 @@ _OMITTED = "<value omitted>"
 
 
 def name_rule(signer: str) -> NameRule:
-    """The name rule of ClusterTrustBundles of a signer: a name begins with that of the signer. "" is no signer."""
+    """The name rule of ClusterTrustBundles of a signer: a name begins with that of the signer. "" is not a signer."""
     prefix = signer.replace("/", ":") + ":"
 
     def rule(name: str, generated: bool) -> Sequence[str]:

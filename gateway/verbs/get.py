@@ -14,7 +14,7 @@ from storage.errors import AwaitedObject, CorruptObject
 async def get(endpoint: Endpoint, request: Request) -> Response:
     """Answers with the cached bytes of an object.
 
-    Raises StatusError 404, 504 and, as kube-apiserver does, 500 for a resourceVersion that is no number,
+    Raises StatusError 404, 504 and, as kube-apiserver does, 500 for a resourceVersion that is not a number,
     and for an unreadable object.
     """
     try:

@@ -40,7 +40,7 @@ _HEADERS: tuple[Header, ...] = ((b"content-type", b"application/json"), (b"accep
 
 
 class WebhookError(Exception):
-    """A webhook could not be called, or its answer is no success or cannot be read; the message says why.
+    """A webhook could not be called, or its answer is not a success or cannot be read; the message says why.
 
     `late`: the deadline came before an answer. `reached`: it answered.
     """
@@ -117,7 +117,7 @@ class Webhooks:
     ) -> bytes:
         """Posts a review to a webhook. Returns the body of its answer; the parameters are those of `post`.
 
-        Raises WebhookError, also for a status that is no success and for an empty body.
+        Raises WebhookError, also for a status that is not a success and for an empty body.
         """
         answer = await self.post(config, review, timeout, headers, largest)
         if not 200 <= answer.status <= 206:
@@ -226,7 +226,7 @@ def _object(answer: bytes, largest: int) -> JsonObject:
     except DecodeError:
         found = None
     if not isinstance(found, dict):
-        told = "couldn't get version/kind; json parse error: the answer is no JSON object"
+        told = "couldn't get version/kind; json parse error: the answer is not a JSON object"
         raise WebhookError(told, reached=True)
     return found
 

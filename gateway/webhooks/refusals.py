@@ -35,7 +35,7 @@ _MOST = 2048  # bytes of the answer that are looked at for a message
 
 
 def refusal(status: int, answer: bytes | bytearray, content_type: str = "") -> str:
-    """The message for an answer that is no success: that of a Status in it, else that of `words_of`."""
+    """The message for an answer that is not a success: that of a Status in it, else that of `words_of`."""
     if (said := _status_message(answer)) is not None:
         return said
     if content_type and not content_type.lstrip().lower().startswith("text/"):
@@ -44,7 +44,7 @@ def refusal(status: int, answer: bytes | bytearray, content_type: str = "") -> s
 
 
 def words_of(status: int, text: str) -> str:
-    """client-go's message for a status that is no success. `text` is that of the answer; some messages quote it."""
+    """client-go's message for a status that is not a success. `text` is that of the answer; some messages quote it."""
     if status in _WORDS:
         return _WORDS[status]
     if status in _SERVERS_OWN:

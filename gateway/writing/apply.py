@@ -136,7 +136,7 @@ def _cbor_config(body: bytes) -> Parsed:
 
 
 def _checked_config(config: Any) -> JsonObject:
-    """Returns an applied configuration. Raises StatusError 400 if it is no object."""
+    """Returns an applied configuration. Raises StatusError 400 if it is not an object."""
     if config is None:
         raise status.bad_request("invalid object type: /, Kind=")
     if not isinstance(config, dict):

@@ -294,7 +294,7 @@ def _other_version(version: str, api_version: str) -> Exception:
 
 def version_and_kind(value: JsonObject) -> tuple[str, str]:
     """The apiVersion and kind of a JSON object; the case of the member names does not count. Of repeated members the
-    last one counts that is not null. Raises DecodeError for the first one that is no text.
+    last one counts that is not null. Raises DecodeError for the first one that is not text.
     """
     found = {"apiversion": "", "kind": ""}
     for key, given in pairs(parse_exactly(value.raw)) if type(value) is Body and value.duplicates else value.items():

@@ -38,7 +38,7 @@ Told = Callable[[int, int], None]  # bytes or keys done, and their total
 
 
 class InvalidBackup(Exception):
-    """The file is no backup, or an incomplete or damaged one; the message says what is wrong."""
+    """The file is not a backup, or an incomplete or damaged one; the message says what is wrong."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ _GRAVE = ("fatal", "panic", "error")
 
 
 def last_words(log: str) -> str:
-    """Why etcd ended, in one line: its last JSON record of level error or worse; else the first line that is no JSON
+    """Why etcd ended, in one line: its last JSON record of level error or worse; else the first line that is not JSON
     record; else the last record.
     """
     lines = [line.strip() for line in log.splitlines() if line.strip()]

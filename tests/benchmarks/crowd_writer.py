@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.crowd_writer ETCD PREFIX RATE SECONDS URL TOKEN
 
-Prints the number of changes. Values that are no JSON in etcd are taken from the server's API.
+Prints the number of changes. Values that are not JSON in etcd are taken from the server's API.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python -m tests.benchmarks.stages [--slices 60] [--only "create pod"] [--keep]
 
 The server's main thread is sampled by its CPU time (sampled.py); what that comes to is measured without the samples, in
-slices in between, by the kernel (schedstat). gRPC's own threads are a row of their own, and etcd is one that is no part
-of the sum.
+slices in between, by the kernel (schedstat). gRPC's own threads are a row of their own, and etcd is one that is not
+part of the sum.
 """
 
 from __future__ import annotations

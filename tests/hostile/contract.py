@@ -39,7 +39,7 @@ NAME = "known"
 NAMES = st.sampled_from([NAME] * 8 + ["absent"]) | st.text(max_size=8)
 NAMESPACES = st.sampled_from(["default"] * 9 + ["absent"])
 ENDLESS = ("watch", "allowWatchBookmarks", "sendInitialEvents", "timeoutSeconds")  # parameters of watches
-WITHOUT_END = ("watch", "watchlist", "connect")  # actions that are no request with one answer
+WITHOUT_END = ("watch", "watchlist", "connect")  # actions that are not requests with one answer
 TIMEOUT = 60.0
 UNTYPED = ("failed to create typed patch object", "to proper version: unable to convert unstructured object to ")
 RULES = [not_a_server_error, response_schema_conformance, content_type_conformance]
@@ -139,7 +139,7 @@ class Contract:
             return  # kube-apiserver's answer to an apply with a field that the schema lacks or has with another type
         sent = f"{case.method} {answer.request.url} {str(case.body)[:2000] if case.body else ''}"
         if answer.status_code >= 400 and not _is_status(answer):
-            findings.broken.append(f"{sent}\n{answer.status_code} is no Status: {answer.text[:300]}")
+            findings.broken.append(f"{sent}\n{answer.status_code} is not a Status: {answer.text[:300]}")
         if answer.status_code < 300 and str(answer.status_code) not in case.operation.definition.raw["responses"]:
             findings.broken.append(f"{sent}\n{answer.status_code} is not in the document")
         try:

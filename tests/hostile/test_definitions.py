@@ -48,7 +48,7 @@ SCHEMAS: dict[str, tuple[JsonObject, int]] = {
     "deep": (nested(240), 201),
     "wide": (objects({f"a{i}": {"type": "string", "pattern": f"^a{i}$"} for i in range(3000)}), 201),
     "a long rule": (ruled("self.a == 'x' && " * 3000 + "true"), 201),
-    "a long text that is no rule": (ruled("a && " * 9000 + ")"), 422),
+    "a long text that is not a rule": (ruled("a && " * 9000 + ")"), 422),
     "open brackets": (ruled("[{" * 9000), 422),
     "many rules": (ruled(*(f"self.a != 'x{i}'" for i in range(400))), 201),
     "a long enumeration": ({"type": "string", "enum": [f"a{i}" for i in range(50_000)]}, 201),

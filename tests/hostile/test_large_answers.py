@@ -69,9 +69,9 @@ def test_many_small_members_hold_nobody(server: ApiServer, hook: Hook, member: b
 @pytest.mark.parametrize("member", [b"[]", b"1"])
 def test_too_many_members_are_refused(server: ApiServer, hook: Hook, member: bytes) -> None:
     found = asked(server, hook, "spec.more", b"[" + b",".join([member] * 4_000_000) + b"]")
-    assert found.status == 500 and "the answer is no JSON object" in found.json["message"]
+    assert found.status == 500 and "the answer is not a JSON object" in found.json["message"]
 
 
 def test_what_is_wrong_at_its_end_holds_nobody(server: ApiServer, hook: Hook) -> None:
     found = asked(server, hook, "spec.more", b'"%b"' % (b"\\ud800" * 1_000_000), b"]")
-    assert found.status == 500 and "the answer is no JSON object" in found.json["message"]
+    assert found.status == 500 and "the answer is not a JSON object" in found.json["message"]

@@ -1,6 +1,6 @@
 """One unreadable object in etcd, of each kind that a server follows: the other objects stay in force, and can change.
 
-Some of the values are no JSON. Some are objects without any of their kind's fields. Some look as if this server had
+Some of the values are not JSON. Some are objects without any of their kind's fields. Some look as if this server had
 written them.
 """
 

@@ -106,7 +106,7 @@ PARTS = {
         "pydantic",
         "yaml",
     ),
-    "with the first body that is no plain JSON of its type": (
+    "with the first body that is not plain JSON of its type": (
         "gateway.schema.go_json",
         "gateway.schema.problems",
         "gateway.schema.yaml_body",

@@ -34,7 +34,7 @@ CONSTRAINTS, KEY_USAGE = bytes.fromhex("0603551d13"), bytes.fromhex("0603551d0f"
 
 # readers of what the operator gives, or of what this server has made
 OTHERS = {
-    "gateway.access.certificate_chains": "of a TLS handshake: whatever fails is no certificate",
+    "gateway.access.certificate_chains": "of a TLS handshake: whatever fails is not a certificate",
     "gateway.access.client_certificates": "a file of a flag",
     "gateway.access.keys": "a file of a flag",
     "gateway.access.signing_authority": "the CA of this server",

@@ -70,7 +70,7 @@ def _is_tool(path: Path) -> bool:
 
 
 def called(node: ast.AST) -> str:
-    """The last name in a call's function; "" if the node is no call."""
+    """The last name in a call's function; "" if the node is not a call."""
     if not isinstance(node, ast.Call):
         return ""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -68,7 +68,7 @@ def _text(node: ast.expr) -> str:
 
 @cache
 def said_in_tests() -> str:
-    """The texts of all tests, of each file's strings that are no docstrings; this file's are not among them."""
+    """The texts of all tests, of each file's strings that are not docstrings; this file's are not among them."""
     found = []
     for file in sorted((ROOT / "tests").rglob("*.py")):
         if file != Path(__file__):

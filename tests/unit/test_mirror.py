@@ -12,7 +12,7 @@ from pathlib import Path
 UNIT = Path(__file__).parent
 ROOT = UNIT.parents[1]
 
-FOLDERS = {"deploy": "of deploy/, which is no package"}
+FOLDERS = {"deploy": "of deploy/, which is not a package"}
 OF_NO_MODULE = frozenset(
     {
         *("chance", "conformance", "crashed_worker", "kept", "long", "mirror", "mutations", "order", "simulation"),

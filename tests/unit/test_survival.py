@@ -17,7 +17,7 @@ from tests.unit.sources import tree_of, with_word
 BEGINNING = {"Thread", "create_task", "ensure_future"}
 SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work", "keep_beating"}
 
-# what is begun and is no function of the same module: why nobody is left waiting when it fails
+# what is begun and is not a function of the same module: why nobody is left waiting when it fails
 ELSEWHERE = {
     ("gateway.aggregation.aggregation", "work"): "survives each key",
     ("gateway.clusters.reconciler", "work"): "survives each key",

@@ -139,7 +139,7 @@ def can_enter_namespace() -> bool:
 
 def in_namespace(words: Sequence[str]) -> int:
     """Runs this program again in a network namespace with loopback and another address. Returns its exit status."""
-    # the address is on the interface lo, but is no loopback address: some kernels have no dummy interfaces
+    # the address is on the interface lo, but is not a loopback address: some kernels have no dummy interfaces
     steps = ("ip link set lo up", f"ip addr add {ADDRESS}/32 dev lo", 'exec "$@"')
     command = ["unshare", "--net", "sh", "-ec", "; ".join(steps), "sh"]
     command += [sys.executable, "-m", "tests.upstream", "conformance", *words]

@@ -23,7 +23,7 @@ TURNED: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.IsNot: ast.Is,
 }
 
-LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Tuple)  # `x or {}` sets a default, and is no rule
+LITERALS = (ast.Constant, ast.Dict, ast.List, ast.Tuple)  # `x or {}` sets a default, and is not a rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,7 +151,7 @@ def place(server: Server, port: int) -> None:
 
 
 def patiently(server: Server, method: str, path: str) -> None:
-    """Repeats a request until the answer is no error."""
+    """Repeats a request until the answer is not an error."""
     ends = time.monotonic() + 30
     while True:
         try:

@@ -76,7 +76,7 @@ def fetched(module: str) -> Path:
 
 
 def documents(file: Path) -> Iterator[Json]:
-    """The objects in a file; none if it is no YAML, such as a template."""
+    """The objects in a file; none if it is not YAML, such as a template."""
     try:
         for document in yaml.load_all(file.read_text(), Loader):
             if isinstance(document, dict) and isinstance(document.get("metadata"), dict):

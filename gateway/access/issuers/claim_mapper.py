@@ -76,7 +76,7 @@ class Mapper:
         if mapping.claim == "email" and "email_verified" in claims and claims["email_verified"] is not True:
             if claims["email_verified"] is False:
                 raise ClaimError("oidc: email not verified")
-            raise ClaimError("oidc: parse 'email_verified' claim: it is no boolean")
+            raise ClaimError("oidc: parse 'email_verified' claim: it is not a boolean")
         return mapping.prefix + name
 
     def _groups_of(self, claims: JsonObject, variables: JsonObject) -> tuple[str, ...]:
@@ -148,7 +148,7 @@ def _check(rules: list[tuple[ValidationRule, Program | None]], variables: JsonOb
 def _text_claim(claims: JsonObject, mapping: Mapping, what: str) -> str:
     found = claims.get(mapping.claim)
     if not isinstance(found, str):
-        problem = "it is no string" if mapping.claim in claims else "claim not present"
+        problem = "it is not a string" if mapping.claim in claims else "claim not present"
         raise ClaimError(f"oidc: parse {what} {go_quote(mapping.claim)}: {problem}")
     return found
 
@@ -163,8 +163,8 @@ def _texts(value: Any, what: str) -> tuple[str, ...]:
 
 
 def _shown(claims: JsonObject) -> JsonObject:
-    """The claims as expressions see them: numbers are doubles, and a claim whose name is no CEL identifier also has its
-    escaped name.
+    """The claims as expressions see them: numbers are doubles, and a claim whose name is not a CEL identifier also has
+    its escaped name.
     """
     from gateway.cel.names import escape
 

@@ -158,7 +158,7 @@ def _issuer_problems(path: str, issuer: JsonObject, disallowed: Sequence[str]) -
 def _url_problems(path: str, url: str) -> Iterator[str]:
     try:
         parts = urlsplit(url)
-        parts.port  # noqa: B018 - raises for what is no port
+        parts.port  # noqa: B018 - raises for a value that is not a port
     except ValueError as error:
         yield f'{path}: Invalid value: "{url}": {error}'
         return

@@ -140,7 +140,7 @@ class KeySet:
             raise KeySetError(f'Get "{url}": {answer.status}')
         found = await read_object_soon(answer.body, _LARGEST)
         if found is None:
-            raise KeySetError(f'Get "{url}": it is no JSON object')
+            raise KeySetError(f'Get "{url}": it is not a JSON object')
         return found
 
 

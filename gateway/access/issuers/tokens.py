@@ -108,7 +108,7 @@ class IssuerTokens:
 
 
 def untrusted_issuer(token: str) -> str:
-    """The issuer that a token names, not verified; "" if the text is no JSON web token."""
+    """The issuer that a token names, not verified; "" if the text is not a JSON web token."""
     issuer = (untrusted_claims(token) or {}).get("iss", "") if len(token) <= _LONGEST else ""
     return issuer if isinstance(issuer, str) else ""
 

@@ -38,7 +38,7 @@ class NodeAuthorizer:
         self._has_volume_health, self._narrowed = enabled("CSIVolumeHealth"), enabled("NodeWritesNarrowed")
 
     def known(self, attributes: Attributes) -> Verdict | None:
-        """NO_OPINION for a user that is no node; None for a node."""
+        """NO_OPINION for a user that is not a node; None for a node."""
         return NO_OPINION if node_of(attributes.user) is None else None
 
     async def authorize(self, attributes: Attributes) -> Verdict:

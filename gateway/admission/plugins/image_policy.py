@@ -110,7 +110,7 @@ class ImagePolicy:
         }
         answer: Any = (await self._remote.ask(review)).get("status") or {}
         if not _is_status(answer):
-            raise RemoteError("the answer is no ImageReview")
+            raise RemoteError("the answer is not an ImageReview")
         found: JsonObject = answer
         ttl = self._ttl[found.get("allowed") is True]
         if ttl:

@@ -84,7 +84,7 @@ def parse_level(text: str) -> Level | None:
 
 
 def parse_version(text: str) -> tuple[bool, int | None]:
-    """Whether a text is a version, and its minor version; None for "latest", and for a text that is no version."""
+    """Whether a text is a version, and its minor version; None for "latest", and for a text that is not a version."""
     if text == "latest":
         return True, None
     found = _VERSION.fullmatch(text)

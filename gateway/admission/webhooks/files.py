@@ -90,7 +90,7 @@ def _users(path: Path) -> dict[str, WebhookCredentials]:
     """The users of a kubeconfig file, by name. Raises OSError, InvalidConfiguration."""
     config = load_yaml(path.read_bytes())
     if not isinstance(config, dict) or not isinstance(config.get("users") or [], list):
-        raise InvalidConfiguration(f"kubeConfigFile: {path} is no kubeconfig")
+        raise InvalidConfiguration(f"kubeConfigFile: {path} is not a kubeconfig")
     try:
         return {each["name"]: _identity(each.get("user") or {}, path.parent) for each in config.get("users") or ()}
     except (KeyError, TypeError, ValueError) as error:

@@ -120,7 +120,7 @@ def _take_over(hook: Hook, found: WebhookVerdict, admission: Admission) -> None:
 
 
 def _denial(hook: Hook, found: WebhookVerdict) -> StatusError:
-    """The error of a denial, from the Status in the response. A code that is no failure becomes 400."""
+    """The error of a denial, from the Status in the response. A code that is not a failure becomes 400."""
     status = found.status or {}
     code, message = status.get("code"), status.get("message")
     reason = status["reason"] if isinstance(status.get("reason"), str) else ""

@@ -1,7 +1,7 @@
 """Kubernetes' library of authorization checks: `authorizer.group('').resource('pods').check('create').allowed()`.
 
 The caller of the evaluation passes `Authorizer(decide, user)` as a variable. `decide` is synchronous. If it needs to
-wait for an answer, it raises an exception that is no EvaluationError: this aborts the evaluation.
+wait for an answer, it raises an exception that is not an EvaluationError: this aborts the evaluation.
 """
 
 from __future__ import annotations

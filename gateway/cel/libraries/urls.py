@@ -43,7 +43,7 @@ def is_url(text: str) -> bool:
 
 
 def url_problem(text: str) -> str:
-    """The error for a text that is no absolute URL or path; "" if it is one."""
+    """The error for a text that is not an absolute URL or path; "" if it is one."""
     try:
         _request_uri(text)
     except UrlError as error:

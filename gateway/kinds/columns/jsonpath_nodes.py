@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class PathError(ValueError):
-    """A text is no JSONPath, or a path does not fit an object."""
+    """A text is not a JSONPath, or a path does not fit an object."""
 
 
 class Opaque(int):

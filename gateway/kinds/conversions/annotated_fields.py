@@ -26,7 +26,7 @@ NAMES = {
     "Deployment": frozenset({ROLLBACK}),
     "HorizontalPodAutoscaler": OF_AUTOSCALERS,
 }
-"""The annotations of each kind. To Go they are no metadata, so PartialObjectMetadata answers leave them out."""
+"""The annotations of each kind. To Go they are not metadata, so PartialObjectMetadata answers leave them out."""
 
 
 def read_daemon_set(obj: JsonObject) -> None:

@@ -14,7 +14,7 @@ from gateway.validation.objectmeta import IMMUTABLE, recheck_object_meta_update,
 
 
 def name_is_ip_address(name: str, prefix: bool) -> list[str]:
-    """Error messages for a name that is no IP address in canonical form."""
+    """Error messages for a name that is not an IP address in canonical form."""
     shown = f"Invalid value: {go_quote(name)}: "
     return [error.body.removeprefix(shown) for error in validate_ip("", name)]
 

@@ -52,7 +52,7 @@ def _required_keys(obj: JsonObject, data: dict[str, str]) -> list[FieldError]:
 
 
 def _json_problem(content: bytes) -> str:
-    """The message of Go's decoder for content that is no JSON object; "" for an object."""
+    """The message of Go's decoder for content that is not a JSON object; "" for an object."""
     try:
         value = _read(content)
     except (DecodeError, ValueError) as error:

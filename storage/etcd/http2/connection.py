@@ -226,7 +226,7 @@ class Http2Connection(asyncio.Protocol):
             return
         message = found.parts[0] if len(found.parts) == 1 else b"".join(found.parts)
         if message[:1] != b"\0" or int.from_bytes(message[1:PREFIX], "big") != len(message) - PREFIX:
-            self._fail(stream, _INTERNAL, "an answer is no single message")
+            self._fail(stream, _INTERNAL, "the answer is not exactly one message")
             return
         del self._streams[stream]
         if not found.answer.done():

@@ -2,7 +2,7 @@
 
 A call by grpcio costs the event loop a completion queue, which a thread of its own reads, and several system calls more
 than the bytes need. That was a sixth of a create. gRPC keeps what is rare or large: the first call, calls while there
-is no connection, messages that do not fit into the window of flow control, and etcd behind TLS.
+is not a connection, messages that do not fit into the window of flow control, and etcd behind TLS.
 """
 
 from __future__ import annotations

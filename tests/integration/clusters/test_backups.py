@@ -241,7 +241,7 @@ async def test_what_is_no_text_is_neither_saved_nor_restored(
                 for key in sorted(records):
                     writer.key(BackupKey(key, records[key], 0))
                 writer.end()
-            with pytest.raises(InvalidBackup, match="is no text"):
+            with pytest.raises(InvalidBackup, match="is not text"):
                 await restore_cluster(etcd, PREFIX, cluster.name, bad, verify(bad))
         await etcd.put(ROOT + uid(server, cluster).encode() + b"/configmaps/default/corrupt", b"\xff")
         with pytest.raises(StorageError, match="configmaps/default/corrupt"):

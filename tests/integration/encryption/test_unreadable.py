@@ -26,7 +26,7 @@ STORAGE = "StorageError: corrupt object, Code: 7, Key: {}, ResourceVersion: 0, A
 
 @pytest.fixture(scope="module")
 def etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEtcd]:
-    """An etcd with two encrypted secrets, 101 values that are no ConfigMaps, and one that is no Deployment."""
+    """An etcd with two encrypted secrets, 101 values that are not ConfigMaps, and one that is not a Deployment."""
     with EmbeddedEtcd() as running:
         path = configured(tmp_path_factory.mktemp("keys") / "e.json", by_key("secretbox", "a"), IDENTITY)
         with serving(running, "1.37", f"--encryption-provider-config={path}") as server:

@@ -50,7 +50,7 @@ def test_groups_of_an_expression_are_not_empty(groups: Any, found: tuple[str, ..
 
 
 def test_a_name_is_a_text() -> None:
-    assert said({"sub": 7}) == 'oidc: parse username claims "sub": it is no string'
+    assert said({"sub": 7}) == 'oidc: parse username claims "sub": it is not a string'
     assert said({}, username=Mapping("absent")) == 'oidc: parse username claims "absent": claim not present'
     assert "must return a string" in said({"sub": 7}, username=Mapping(expression="claims.sub"))
     assert "empty username" in said({"sub": ""}, username=Mapping(expression="claims.sub"))
@@ -61,7 +61,7 @@ def test_a_mail_address_that_is_not_verified_is_no_name() -> None:
     by_mail = {"username": Mapping("email")}
     assert user({}, **by_mail).name == user({"email_verified": True}, **by_mail).name == "ada@e.com"
     assert said({"email_verified": False}, **by_mail) == "oidc: email not verified"
-    assert "it is no boolean" in said({"email_verified": "true"}, **by_mail)
+    assert "it is not a boolean" in said({"email_verified": "true"}, **by_mail)
     assert user({"email_verified": False}).name == "ada"
 
 

@@ -69,7 +69,7 @@ ACCOUNT = "system:serviceaccount:x:robot"
         (ACCOUNT, "a", "system:node:a", True),
         (ACCOUNT, "b", "system:node:a", False),  # it runs on another node
         (ACCOUNT, "", "system:node:a", False),
-        ("ada", "a", "system:node:a", False),  # who is no service account runs on no node
+        ("ada", "a", "system:node:a", False),  # only a service account runs on a node
         (ACCOUNT, "a", "joe", False),
     ],
 )

@@ -1,4 +1,4 @@
-"""ImagePolicyWebhook: an answer that is no ImageReview allows nothing."""
+"""ImagePolicyWebhook: an answer that is not an ImageReview allows nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def policy(status: Any) -> ImagePolicy:
     ],
 )
 async def test_what_is_no_status_is_an_error_of_the_service(status: Any) -> None:
-    with pytest.raises(RemoteError, match="the answer is no ImageReview"):
+    with pytest.raises(RemoteError, match="the answer is not an ImageReview"):
         await policy(status)._status({"containers": []})
 
 

@@ -37,7 +37,7 @@ class _Rows(Table):
         return None, None
 
     def _made(self, row: Any, credentials: Any, beginning: Any) -> Any:
-        raise ValueError("the key is no key")
+        raise ValueError("this is not a key")
 
     async def rest(self, row: Any) -> None:
         if row.described.name == "broken":

@@ -20,7 +20,7 @@ from tests.unit.verbs.conftest import Api
 
 
 def leaf() -> str:
-    """A certificate that is no CA's, as --tls-cert-file may have it."""
+    """A certificate that is not a CA's, as --tls-cert-file may have it."""
     key, name, now = ec.generate_private_key(ec.SECP256R1()), x509.Name([]), datetime.now(UTC)
     made = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + timedelta(days=1))
     return made.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()

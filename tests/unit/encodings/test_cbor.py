@@ -95,7 +95,7 @@ def test_what_others_write_is_read(data: str, value: Any) -> None:
         "0101",  # more than one item
         "a2416101416102",  # a key twice
         "a2416101616102",  # a key twice, once as text
-        "a10102",  # a key that is no string
+        "a10102",  # a key that is not a string
         "f97e00",  # NaN
         "f97c00",  # infinity
         "f7",  # undefined

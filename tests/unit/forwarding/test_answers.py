@@ -59,7 +59,7 @@ async def test_an_upgrade_that_nobody_asked_for_is_none() -> None:
 
 
 class Moved:
-    """An answer that leads elsewhere, by a path that is no UTF-8."""
+    """An answer that leads elsewhere, by a path that is not UTF-8."""
 
     status, headers = 302, ((b"location", b"/caf\xe9"), (b"content-type", b"text/plain"))
     first = dict(headers)

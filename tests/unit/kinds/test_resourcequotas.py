@@ -12,7 +12,7 @@ from gateway.kinds.write_context import WriteContext
 from gateway.release.release import DEFAULT_GATES
 
 STRATEGIES: Any = strategies(DEFAULT_GATES.enabled)
-WRONG = "1500m"  # it counts pods, and is no whole number of them
+WRONG = "1500m"  # it counts pods, and is not a whole number of them
 STORED: dict[str, Any] = {
     "metadata": {"name": "q", "namespace": "n", "resourceVersion": "7"},
     "spec": {"hard": {"pods": WRONG, "cpu": "1"}},

@@ -137,7 +137,7 @@ def test_host_names_become_addresses() -> None:
         ("authentication_config", _kind("Authentication") + _EMAIL, "claims.email_verified must be used"),
         ("authentication_config", b"{", "it is not valid YAML"),
         ("authorization_webhook_config_file", b"kind: Config", "it has no current-context"),
-        ("authentication_token_webhook_config_file", b"[]", "it is no kubeconfig"),
+        ("authentication_token_webhook_config_file", b"[]", "it is not a kubeconfig"),
         ("oidc_ca_file", b"x", "no certificate in PEM"),
         ("audit_policy_file", b"a: b", "it must be of kind Policy and apiVersion audit.k8s.io/v1"),
         (
@@ -145,7 +145,7 @@ def test_host_names_become_addresses() -> None:
             b"{kind: Policy, apiVersion: audit.k8s.io/v1, rules: [{level: All}]}",
             r"rules\[0\].level: 'All' is not supported",
         ),
-        ("audit_webhook_config_file", b"[]", "it is no kubeconfig"),
+        ("audit_webhook_config_file", b"[]", "it is not a kubeconfig"),
     ],
 )
 def test_what_a_configuration_has_wrong_is_said_in_a_line(

@@ -154,7 +154,7 @@ def ways(resource: Resource) -> Iterator[tuple[str, str, bytes]]:
 
 def skipping(registry: Registry) -> dict[str, Run]:
     """The stages that a remembered route skips and that may answer by themselves. Others find its info and route, or
-    answer only what is no resource, or what another server serves: such a request has no route.
+    answer only what is not a resource, or what another server serves: such a request has no route.
     """
     definitions: Any = SimpleNamespace(announced=True)
     return {

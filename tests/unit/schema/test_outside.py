@@ -64,7 +64,7 @@ def test_no_half_of_a_surrogate_pair_comes_in_by_json(value: Any) -> None:
         assert found == replaced(value)
 
 
-# JSON of leaves that readers differ about: halves of pairs, invalid UTF-8, numbers without a float64, what is no JSON
+# JSON of leaves that readers differ about: halves of pairs, invalid UTF-8, numbers without a float64, what is not JSON
 LEAVES = [b"1", b'"a"', b"1e999", b"-1E+0400", b"7" * 210 + b"e99", b"9" * 400, b"1e-999", b"01", b"NaN", b'"\\x"']
 LEAVES += [
     b'"\\uD800"',

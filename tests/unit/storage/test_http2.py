@@ -140,8 +140,8 @@ async def test_an_answer_in_several_frames_is_one_message() -> None:
     ("make", "code", "details"),
     [
         (lambda s: answer(s, trailers=BAD), 9, "a b"),
-        (lambda s: answer(s, b"\0\0\0\0\5hell"), 13, "an answer is no single message"),
-        (lambda s: answer(s, b"\1\0\0\0\1h"), 13, "an answer is no single message"),
+        (lambda s: answer(s, b"\0\0\0\0\5hell"), 13, "the answer is not exactly one message"),
+        (lambda s: answer(s, b"\1\0\0\0\1h"), 13, "the answer is not exactly one message"),
         (lambda s: answer(s, b"\0\0\0\0\1h", trailers=HEAD), 14, "HTTP status 200"),
         (lambda s: answer(s, trailers=headers.encoded([(b"grpc-status", b"\xb2")])), 14, ""),
         (lambda s: frame(1, 4, s, headers.encoded([(b":status", b"503")])), 14, "HTTP status 503"),

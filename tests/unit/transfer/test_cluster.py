@@ -61,7 +61,7 @@ async def test_what_is_no_object_is_no_success(
     cluster: RemoteCluster, monkeypatch: pytest.MonkeyPatch, body: bytes
 ) -> None:
     answer(monkeypatch, Reply(200, body=body), Reply(400, body=body))
-    with pytest.raises(Unreachable, match=r"http://a:1/: the answer is no JSON object: "):
+    with pytest.raises(Unreachable, match=r"http://a:1/: the answer is not a JSON object: "):
         await cluster.ask("GET", "/api")
     with pytest.raises(ApiError, match=r"^400: "):
         await cluster.ask("GET", "/api")

@@ -45,7 +45,7 @@ def _first(path: str, value: Any = OBJECT) -> Any:
         (".list[?(@.name!='x')].n", 2),
         (".list[?(@.on)].name", "y"),
         (".list[?(@.on==true)].name", "y"),
-        (".list[?(@.n==1.0)].name", PathError),  # an integer is no float
+        (".list[?(@.n==1.0)].name", PathError),  # an integer is not a float
         (".list[?(@.n=='1')].name", PathError),
         (".list[?(@.none==1)].name", MISSING),
         ("..n", 1),
