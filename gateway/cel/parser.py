@@ -46,16 +46,17 @@ class _TooDeep(Exception):
     pass
 
 
-def parse(text: str, libraries: Collection[str] = ()) -> Node:
+def parse(text: str, libraries: Collection[str] = (), *, plain: bool = False) -> Node:
     """The syntax tree of an expression. The standard macros and those of the optional `libraries` are expanded.
 
-    Raises CompilationError with the message of cel-go.
+    With `plain`, no macro is expanded, and optional syntax is an error. Raises CompilationError with the message of
+    cel-go.
     """
     if len(text) > LONGEST_EXPRESSION:
         size = f"expression code point size exceeds limit: size: {len(text)}, limit {LONGEST_EXPRESSION}"
         raise CompilationError(text, [Problem(NO_LOCATION, size)])
     try:
-        parser = _Parser(text, libraries)
+        parser = _Parser(text, libraries, plain)
         tree = parser.whole()
     except (_Unexpected, LexerError) as found:
         from gateway.cel.syntax_errors import syntax_problems  # slow to import, and rarely needed
@@ -78,10 +79,10 @@ def _literal_problems(text: str) -> list[Problem]:
 
 
 class _Parser:
-    __slots__ = ("at", "copies", "depths", "kinds", "libraries", "places", "problems", "texts")
+    __slots__ = ("at", "copies", "depths", "kinds", "libraries", "places", "plain", "problems", "texts")
 
-    def __init__(self, text: str, libraries: Collection[str]) -> None:
-        self.libraries = libraries
+    def __init__(self, text: str, libraries: Collection[str], plain: bool) -> None:
+        self.libraries, self.plain = libraries, plain
         self.kinds, self.texts, self.places = tokens(text)
         self.at = 0
         self.problems = list[Problem]()
@@ -187,8 +188,7 @@ class _Parser:
     def _after_dot(self, operand: Node) -> Node:
         dot, kinds = self.places[self.at], self.kinds
         self.at += 1
-        optional = kinds[self.at] == "?"
-        self.at += optional
+        optional = self._optional(".")
         name, place, kind = self.texts[self.at], self.places[self.at], kinds[self.at]
         if kind == "ESCAPED":
             self.at += 1
@@ -207,8 +207,7 @@ class _Parser:
     def _index(self, operand: Node) -> Node:
         place = self.places[self.at]
         self.at += 1
-        optional = self.kinds[self.at] == "?"
-        self.at += optional
+        optional = self._optional("[")
         index = self.expression()
         self._expect("]")
         return Call(place, "_[?_]" if optional else "_[_]", None, [operand, index])
@@ -228,6 +227,8 @@ class _Parser:
         return arguments
 
     def _call(self, place: int, name: str, target: Node | None, arguments: list[Node]) -> Node:
+        if self.plain:
+            return Call(place, name, target, arguments)
         try:
             expanded = expand(place, name, target, arguments, self.copies, self.libraries)
             return expanded or Call(place, name, target, arguments)
@@ -275,8 +276,7 @@ class _Parser:
         place, fields = self.places[brace], list[FieldInit]()
         self.at = brace + 1
         while self.kinds[self.at] not in ("}", ","):
-            optional = self.kinds[self.at] == "?"
-            self.at += optional
+            optional = self._optional()
             if self.kinds[self.at] not in ("IDENT", "ESCAPED"):
                 raise self._unexpected()
             field = self.texts[self.at]
@@ -295,8 +295,7 @@ class _Parser:
         self.at += 1
         elements, optional = list[Node](), list[int]()
         while self.kinds[self.at] not in ("]", ","):
-            if self.kinds[self.at] == "?":
-                self.at += 1
+            if self._optional():
                 optional.append(len(elements))
             elements.append(self.expression())
             if not self._another("]"):
@@ -308,8 +307,7 @@ class _Parser:
         self.at += 1
         entries = list[MapEntry]()
         while self.kinds[self.at] not in ("}", ","):
-            optional = self.kinds[self.at] == "?"
-            self.at += optional
+            optional = self._optional()
             key = self.expression()
             colon = self.places[self.at]
             self._expect(":")
@@ -318,6 +316,15 @@ class _Parser:
                 break
         self._close("}")
         return MapLiteral(place, entries)
+
+    def _optional(self, before: str = "") -> bool:
+        """Passes over a question mark; whether there was one. `before` is the sign before it."""
+        if self.kinds[self.at] != "?":
+            return False
+        if self.plain:
+            self._report(self.places[self.at], f"unsupported syntax '{before}?'")
+        self.at += 1
+        return True
 
     def _another(self, closing: str) -> bool:
         if self.kinds[self.at] == "," and self.kinds[self.at + 1] != closing:

@@ -51,7 +51,7 @@ class CborEncoder:
         return b"".join([self._remembered(entry) for entry in entries])
 
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
-        metadata = meta.as_json()
+        metadata = meta.as_json(shard=not self._shape.custom)
         if self._shape.custom:
             metadata.setdefault("continue", "")
         return (cbor.list_head(self._api_version, self._list_kind, metadata, count), *groups, b"")

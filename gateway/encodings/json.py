@@ -68,6 +68,8 @@ def list_head(shape: EndpointFacts, meta: ListMeta) -> bytes:
             more += b',"remainingItemCount":%d' % meta.remaining
     elif shape.custom:
         more = b',"continue":""'
+    if meta.shard and not shape.custom:  # Go's lists of custom resources have no such field
+        more += b',"shardInfo":{"selector":%b}' % dumps(meta.shard)
     return b'%b%d"%b},"items":[' % (shape.list_head, meta.revision, more)
 
 

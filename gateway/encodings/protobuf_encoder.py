@@ -45,7 +45,7 @@ class ProtobufEncoder:
     def list(self, meta: ListMeta, groups: Sequence[bytes], count: int) -> Sequence[bytes]:
         shape = self._shape
         size = sum(map(len, groups))
-        head, end = protobuf.list_frame(shape.api_version, f"{shape.kind}List", meta.as_json(), size)
+        head, end = protobuf.list_frame(shape.api_version, f"{shape.kind}List", meta.as_json(shard=True), size)
         return (head, *groups, end)
 
     def event(self, type_: ChangeType, entry: Entry) -> bytes:

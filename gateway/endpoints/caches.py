@@ -8,6 +8,7 @@ from gateway.http.request_info import RequestInfo
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
+from gateway.release.gates import SHARDS
 from storage.adoption import register, renew, unregister
 from storage.cache import ResourceCache
 from storage.entry import ResourceSpec
@@ -31,6 +32,7 @@ class Caches:
         """Must be made before the feed runs. `apart` has the caches of resources in other etcds, by storage prefix."""
         elsewhere = apart or {}
         self._registry, self.cache, self._client = registry, cache, client
+        self._sharded = registry.release.gates.enabled(SHARDS)
         self._by_prefix: dict[str, ResourceCache] = {}
         for resource in registry.resources.values():
             prefix = _prefix_of(resource)
@@ -98,12 +100,17 @@ class Caches:
 
     def _spec(self, resource: Resource) -> ResourceSpec:
         model = resource.model
+        labels_and_fields_of = model.labels_and_fields_of
+        if self._sharded:
+            from gateway.kinds.uid_fields import with_uid
+
+            labels_and_fields_of = with_uid(labels_and_fields_of)
         heads = [head_of(resource.kind, version.api_version) for version in model.versions]
         return ResourceSpec(
             prefix=self.cache.root + resource.storage_prefix.encode() + b"/",
             head=head_of(resource.kind, resource.storage_version),
             canonicalise=model.canonicalise,
-            labels_and_fields_of=model.labels_and_fields_of,
+            labels_and_fields_of=labels_and_fields_of,
             other_heads=tuple(heads) if model.written_as_served else (),
             group_resource=(resource.group, resource.resource),
             trusts_marks=not model.written_as_served,

@@ -38,7 +38,7 @@ from gateway.kinds.privileged_refusal import unprivileged
 from gateway.kinds.resource import Resource
 from gateway.kinds.stored_head import head_of
 from gateway.kinds.strategy import Strategy
-from gateway.release.gates import Enabled
+from gateway.release.gates import SHARDS, Enabled
 from gateway.schema.decode import DecodeReport, decode
 from gateway.schema.types import Type
 from gateway.selectors.fields import Selectable
@@ -127,6 +127,11 @@ class Endpoint:
     def selectable(self) -> Selectable:
         """The fields that a field selector may name."""
         return self.resource.model_version.selectable
+
+    @cached_property
+    def sharded(self) -> bool:
+        """Whether lists and watches take a shard selector."""
+        return self.services.admission.release.gates.enabled(SHARDS)
 
     def encoder(self, representation: Representation) -> Encoder:
         """The encoder of its objects in a representation."""

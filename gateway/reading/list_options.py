@@ -39,6 +39,12 @@ class ListOptions:
     ends_initial_events: bool = False  # whether a bookmark follows the initial events, if bookmarks are allowed
     exact_field: tuple[str, str] | None = None  # a field and the only value that the field selector selects
     exact_label: tuple[str, str] | None = None  # the same of the label selector
+    shard_selector: str = ""  # as the list shows it; "" without the feature gate
+
+    @property
+    def selectors(self) -> tuple[str, str, str]:
+        """The texts of the selectors: lists and watches with equal ones select the same objects."""
+        return self.label_selector, self.field_selector, self.shard_selector
 
     @property
     def watch_seconds(self) -> float:
@@ -62,8 +68,10 @@ def parse_resource_version(text: str, prefix: str = "", code: int = 500, reason:
         raise StatusError(code, reason, prefix + message) from None
 
 
-def list_options(request: Request, selectable: Selectable, watch: bool) -> ListOptions:
-    """Parses and validates the query of a request. `watch` says whether it is a watch. Raises StatusError 400, 422."""
+def list_options(request: Request, selectable: Selectable, watch: bool, sharded: bool = False) -> ListOptions:
+    """Parses and validates the query of a request. `watch` says whether it is a watch. Without `sharded`, a shard
+    selector is ignored. Raises StatusError 400, 422, and 500 for an invalid shard selector.
+    """
     options = ListOptions()
     if request.query_string:
         for name, values in request.query.items():
@@ -78,6 +86,8 @@ def list_options(request: Request, selectable: Selectable, watch: bool) -> ListO
         raise invalid("meta.k8s.io", "ListOptions", "", errors)
     options.ends_initial_events = watch and streams
     _select(options, requirements, _named(_resolved(terms, selectable), request.info))
+    if options.shard_selector:
+        _select_shard(options, sharded)
     return options
 
 
@@ -103,6 +113,7 @@ _PARAMETERS = {
     "timeoutSeconds": _int("timeout_seconds"),
     "allowWatchBookmarks": _bool("allow_bookmarks"),
     "sendInitialEvents": _bool("send_initial_events"),
+    "shardSelector": _text("shard_selector"),
 }
 
 
@@ -138,6 +149,24 @@ def _select(options: ListOptions, requirements: Sequence[labels.Requirement], te
     by_field = fields.matcher(terms)
     options.match = _combined(labels.matcher(requirements) if requirements else None, by_field)
     options.exact_label = labels.exact_value(requirements)
+
+
+def _select_shard(options: ListOptions, sharded: bool) -> None:
+    """Selects a part of what the other selectors select. The code 500 is kube-apiserver's."""
+    if not sharded:
+        options.shard_selector = ""
+        return
+    from gateway.selectors.shard_selector import InvalidShardSelector, parse
+
+    try:
+        shard = parse(options.shard_selector)
+    except InvalidShardSelector as error:
+        raise StatusError(500, "", str(error)) from None
+    options.shard_selector, others = str(shard), options.match
+    if others is None:
+        options.match = lambda attributes: shard.matches(attributes.fields)
+    else:
+        options.match = lambda attributes: others(attributes) and shard.matches(attributes.fields)
 
 
 def _combined(by_label: labels.Matcher | None, by_field: fields.FieldMatcher | None) -> Match | None:

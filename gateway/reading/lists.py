@@ -42,7 +42,7 @@ async def answer_page(
         entries = list(await endpoint.versions.all(entries))
     query: tuple[object, ...] | None = None
     if _is_memorable(endpoint, encoder, page):
-        query = (encoder, prefix, options.label_selector, options.field_selector, options.limit, entries[0].key)
+        query = (encoder, prefix, *options.selectors, options.limit, entries[0].key)
         found = endpoint.cache.memo.get(query)
         if isinstance(found, JoinedItems) and found.entries == len(entries):
             renderings.use(found)
@@ -68,9 +68,10 @@ async def answer_page(
 def _meta(page: Page, prefix: bytes, options: ListOptions) -> ListMeta:
     """The list's metadata. remainingItemCount is left out with a selector, since it would only be a guess."""
     if page.next_key is None:
-        return ListMeta(page.revision)
+        return ListMeta(page.revision, shard=options.shard_selector)
     token = continuation.encode(page.next_key, prefix, page.revision)
-    return ListMeta(page.revision, token, page.remaining if options.match is None else None)
+    remaining = page.remaining if options.match is None else None
+    return ListMeta(page.revision, token, remaining, options.shard_selector)
 
 
 def _is_memorable(endpoint: Endpoint, encoder: Encoder, page: Page) -> bool:

@@ -35,8 +35,11 @@ class FeatureStage(StrEnum):
 GROUPS: Mapping[str, FeatureStage] = {"AllAlpha": FeatureStage.ALPHA, "AllBeta": FeatureStage.BETA}
 """The gates that stand for all gates of a stage. Both are off by default; each is itself of the stage that it names."""
 
+SHARDS = "ShardedListAndWatch"  # the gate of the parameter shardSelector
+
 SWITCHABLE = frozenset(
     {
+        "APIResponseCompression",
         "CBORServingAndStorage",
         "DRADeviceCompatibilityGroups",
         "DRAFractionalCapacityRange",
@@ -44,6 +47,7 @@ SWITCHABLE = frozenset(
         "HPAScaleToZero",
         "MaxUnavailableStatefulSet",
         "MutatingAdmissionPolicy",
+        SHARDS,
         "VolumeLimitScaling",
     }
 )

@@ -37,6 +37,7 @@ from gateway.settings.verbosity import verbosity_of
 from storage.errors import AwaitedObject
 from storage.instruments.trace import current
 
+ALWAYS_COMPRESSED = frozenset({"/openapi/v2", "/metrics"})  # whether the feature gate is on or off
 TOLD = 3  # from this --v on, each request is logged
 
 
@@ -51,6 +52,7 @@ class Handler:
         self._audit = gateway.services.audit
         self._tells = verbosity_of(gateway.settings, tell.__module__) >= TOLD
         self._apart = gateway.services.renderings.apart
+        self._compresses = gateway.services.admission.release.gates.enabled("APIResponseCompression")
         self._passed = passed
         if gateway.services.tracer is not None:
             from gateway.requests import spans
@@ -144,7 +146,9 @@ class Handler:
                 except AwaitedObject as error:
                     outcome = await self._unread.until_read(context, error, lambda: self._passed(context, self._again))
             assert type(outcome) is Response  # request-info never returns an awaitable
-            if outcome is not ANSWERED and b"accept-encoding" in request.headers:
+            if outcome is ANSWERED or b"accept-encoding" not in request.headers:
+                return outcome
+            if self._compresses or request.path in ALWAYS_COMPRESSED:
                 return await compressed(request, outcome)
             return outcome
         except ClientDisconnected:

@@ -17,6 +17,7 @@ _SPECIAL = re.compile(r"[\\,=]")
 _FEW = 4  # a selector of at most so many terms is checked term by term
 
 METADATA_FIELDS = ("metadata.name", "metadata.namespace")
+UID_FIELD = "metadata.uid"  # only shard selectors look at it
 
 
 class Term(NamedTuple):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 REPLACEMENT = "\ufffd"
+# what Go's strings.TrimSpace removes: the characters with the property White_Space; str.strip also removes others
+GO_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 _LONE = re.compile("[\ud800-\udfff]")
 

@@ -30,7 +30,7 @@ async def deletecollection(endpoint: Endpoint, request: Request) -> Response:
     This is not atomic: when one deletion fails, others may have been made. A short list is deleted one by one, in the
     order of names; a long one several at a time. Raises StatusError 400, 410, 422, and those of `delete`.
     """
-    selection = list_options(request, endpoint.selectable, watch=False)
+    selection = list_options(request, endpoint.selectable, False, endpoint.sharded)
     if selection.resource_version not in ("", "0") and not selection.resource_version_match:
         # kube-apiserver reads in chunks, all of exactly that version
         selection = replace(selection, resource_version_match=EXACT)

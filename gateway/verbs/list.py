@@ -17,7 +17,7 @@ async def list_(endpoint: Endpoint, request: Request) -> Response:
 
     Raises StatusError 500 if one of these objects is unreadable.
     """
-    options = list_options(request, endpoint.selectable, watch=False)
+    options = list_options(request, endpoint.selectable, False, endpoint.sharded)
     prefix = endpoint.collection(request.info.namespace)
     if len(endpoint.cache) > MANY:
         await next_turn()

@@ -21,7 +21,7 @@ _PACKED = [(b"content-encoding", b"gzip"), (b"vary", b"Accept-Encoding")]
 
 async def watch(endpoint: Endpoint, request: Request) -> Response:
     """Answers with a stream of watch events. Raises StatusError 400, 422, 500 for invalid options; then 406."""
-    options = list_options(request, endpoint.selectable, watch=True)
+    options = list_options(request, endpoint.selectable, True, endpoint.sharded)
     revision = parse_resource_version(options.resource_version)
     request.media.require_stream(request.representation)
     initial = revision == 0 if options.send_initial_events is None else options.send_initial_events
@@ -59,7 +59,7 @@ async def nothing() -> AsyncIterator[bytes]:
 def _view(endpoint: Endpoint, encoder: Encoder, request: Request, options: ListOptions) -> WatchView:
     """The view that all watchers of one selection in one representation share."""
     prefix = endpoint.collection(request.info.namespace)
-    key = (encoder, prefix, options.label_selector, options.field_selector, options.name)
+    key = (encoder, prefix, *options.selectors, options.name)
     view = endpoint.views.get(key)
     convert = endpoint.versions.of if endpoint.versions.converts else None
     if not isinstance(view, WatchView):

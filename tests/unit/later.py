@@ -53,6 +53,7 @@ PARTS = {
         "gateway.credentials.identity",
         "gateway.encryption",
         "gateway.kinds.enablement",
+        "gateway.kinds.uid_fields",
         "gateway.launch.control_planes",
         "gateway.launch.shared_identity",
         "gateway.kinds.declared_rules",
@@ -79,6 +80,7 @@ PARTS = {
         "gateway.openapi.version3_of_2",
     ),
     "with the first request of its kind": (
+        "gateway.selectors.shard_selector",
         "gateway.allocation.services",
         "gateway.quotas.room",
         "gateway.apply.emptied",

@@ -7,11 +7,11 @@ from typing import Any
 
 from gateway.cel.format_function import format_string
 from gateway.cel.values import EvaluationError, StringList
+from gateway.text.unicode import GO_SPACE
 
 _LOWER = {code: code + 32 for code in range(65, 91)}
 _UPPER = {code: code - 32 for code in range(97, 123)}
 _SHORT = 1_000_000  # comparisons of characters: a millisecond
-_SPACE = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 _QUOTED = str.maketrans(
     {7: "\\a", 8: "\\b", 12: "\\f", 10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 92: "\\\\", 34: '\\"'}
 )
@@ -102,7 +102,7 @@ OVERLOADS: dict[str, Callable[..., Any]] = {
     "string_split_string_int": _split,
     "string_substring_int": _substring,
     "string_substring_int_int": _substring,
-    "string_trim": lambda text: text.strip(_SPACE),
+    "string_trim": lambda text: text.strip(GO_SPACE),
     "list_join": _join,
     "list_join_string": _join,
     "strings_quote": lambda text: f'"{text.translate(_QUOTED)}"',

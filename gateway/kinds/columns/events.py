@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.columns.model import Cell, Columns, column, name_of, part, since, wide
-
-_SPACES = "\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+from gateway.text.unicode import GO_SPACE
 
 
 def _event(obj: JsonObject) -> list[Cell]:
@@ -23,7 +22,7 @@ def _event(obj: JsonObject) -> list[Cell]:
         f"{kind}/{name}" if name else kind,
         involved.get("fieldPath", ""),
         _source(obj),
-        obj.get("message", "").strip(_SPACES),
+        obj.get("message", "").strip(GO_SPACE),
         first,
         count,
         name_of(obj),

@@ -7,7 +7,9 @@ import json
 
 import pytest
 
+from tests.forked import api_server
 from tests.integration.representations.conftest import Client
+from tests.integration.server.client import ask
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"])
@@ -34,3 +36,13 @@ def compare(client: Client, path: str, accept: str) -> None:
         if gzip.decompress(packed.body) == plain.body:
             return
     pytest.fail("the list as gzip is another one")
+
+
+def test_without_the_gate_only_openapi_v2_and_metrics_are_compressed() -> None:
+    with api_server("--controllers=-*", "--feature-gates=APIResponseCompression=false") as server:
+        large = {"metadata": {"name": "large"}, "data": {"k": "x" * 200_000}}
+        path = "/api/v1/namespaces/default/configmaps"
+        assert ask(server, "POST", path, large).status == 201
+        for asked, packed in ((path, False), (f"{path}/large", False), ("/openapi/v2", True), ("/metrics", True)):
+            found = ask(server, "GET", asked, headers={"Accept": "*/*", "Accept-Encoding": "gzip"})
+            assert (asked, "content-encoding" in found.headers) == (asked, packed)
