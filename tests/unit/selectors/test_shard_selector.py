@@ -32,6 +32,7 @@ def test_the_hash_is_that_of_fnv1a_with_64_bits(text: str, found: int) -> None:
 
 # as kube-apiserver answers
 REFUSALS = [
+    ("x(" + "1," * 5000, "more than 8192 characters, and not only calls of shardRange joined by ||"),
     (" \v", "empty shard selector is not allowed; omit the parameter for unfiltered lists"),
     ("x", "unexpected expression kind 3; expected shardRange() call or || operator"),
     ("1", "unexpected expression kind 5; expected shardRange() call or || operator"),
@@ -116,6 +117,11 @@ def test_shards_that_divide_the_hashes_have_each_object_once(cuts: list[int], ui
     assert [int(start, 16) <= fnv1a(str(uid)) < int(end, 16) for start, end in holding] == [True]
     every = parse(" || ".join(shard(start, end) for start, end in reversed(ranges)))
     assert every.matches(fields)
+
+
+def test_a_long_selector_may_have_many_ranges() -> None:
+    text = " || ".join(shard(f"0x{number:016x}", f"0x{number + 1:016x}") for number in range(1000))
+    assert str(parse(text)) == text
 
 
 def test_a_selector_of_namespaces_has_all_objects_of_a_namespace_or_none() -> None:
