@@ -37,9 +37,26 @@ FAILED_OPEN = counter(
 DURATION = histogram(
     "apiserver_authorization_webhook_duration_seconds", "Time that authorization webhooks take.", "name", "result"
 )
+CONDITIONS_TOOK = histogram(
+    "apiserver_authorization_match_condition_evaluation_seconds",
+    "Time to evaluate the match conditions of an authorization webhook.",
+    *("name", "type"),
+    buckets=(0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25),
+)
+CONDITIONS_FAILED = counter(
+    "apiserver_authorization_match_condition_evaluation_errors_total",
+    "Requests for which a match condition of an authorization webhook had an error.",
+    *("name", "type"),
+)
+EXCLUDED = counter(
+    "apiserver_authorization_match_condition_exclusions_total",
+    "Requests that match conditions kept from an authorization webhook.",
+    *("name", "type"),
+)
 
 GROUP = "authorization.k8s.io"
 VARIABLE = "request"
+_TYPE = "Webhook"  # as metrics call this type of authorizer
 _VERDICT = 300  # bytes of a cache entry besides its texts
 _LONGEST_REMEMBERED = 10_000  # characters in those parts of a request that the client chooses
 _TEXTS = ("namespace", "verb", "group", "version", "resource", "subresource", "name")
@@ -74,7 +91,7 @@ class WebhookAuthorizer:
         """The service's verdict; if it cannot be asked, the failure policy's."""
         spec = review_spec(attributes)
         try:
-            if self._conditions and not await soon_or_in_thread(lambda: self._matches(spec)):
+            if self._conditions and not await self._matches(spec):
                 return NO_OPINION
             key = json.dumps(spec, sort_keys=True)
             found = self._recall(key)
@@ -89,19 +106,31 @@ class WebhookAuthorizer:
             return Verdict(decision, error=str(error))
         return found
 
-    def _matches(self, spec: JsonObject) -> bool:
+    async def _matches(self, spec: JsonObject) -> bool:
+        """Whether no condition is false. Raises RemoteError if none is, and one of them had an error."""
+        labels, began = (self._settings.name, _TYPE), monotonic()
+        excluded, errors = await soon_or_in_thread(lambda: self._evaluated(spec))
+        CONDITIONS_TOOK.labels(*labels).observe(monotonic() - began)
+        if errors:
+            CONDITIONS_FAILED.labels(*labels).inc()
+        if excluded:
+            EXCLUDED.labels(*labels).inc()
+        elif errors:
+            raise RemoteError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        return not excluded
+
+    def _evaluated(self, spec: JsonObject) -> tuple[bool, list[str]]:
+        """Whether a condition is false, and the errors of the conditions before it."""
         from gateway.access.expressions import ExpressionError, value_of
 
-        shown, errors = _shown(spec), []
+        shown, errors = _shown(spec), list[str]()
         for program in self._conditions:
             try:
                 if not value_of(program, {VARIABLE: shown}):
-                    return False
+                    return True, errors
             except ExpressionError as error:
                 errors.append(f"cel evaluation error: {error}")
-        if errors:
-            raise RemoteError(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
-        return True
+        return False, errors
 
     async def _ask(self, spec: JsonObject) -> Verdict:
         version = self._settings.version

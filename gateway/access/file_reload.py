@@ -9,12 +9,13 @@ import logging
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from gateway.time_limits import in_thread
-from storage.instruments import BETA, counter, gauge
+from storage.instruments import BETA, Gauges, counter, gauge
 
 _LABELS = ("status", "apiserver_id_hash")
 
@@ -49,7 +50,8 @@ class Following:
         self._followed: list[tuple[Followed, list[_Seen]]] = []
 
     def add(self, followed: Followed) -> None:
-        """Adds files to follow."""
+        """Adds files to follow, which are in force."""
+        _show(followed)
         self._followed.append((followed, [followed.seen()]))
         self._any.set()
 
@@ -78,6 +80,7 @@ class Following:
                 logger.error("%s changed and cannot be used: %s", each.what, error)
             else:
                 _count(each.what, "success")
+                _show(each)
                 logger.info("%s: file read again", each.what)
 
 
@@ -86,6 +89,15 @@ def _within(path: Path) -> list[Path]:
         return sorted(each for each in path.iterdir() if each.exists()) if path.is_dir() else []
     except OSError:
         return []
+
+
+def show_digest(family: Gauges, digest: str, *labels: str) -> None:
+    """Shows the digest of the files in force, "" for none, as the last label; the child of an older one disappears."""
+    for known, _ in family.children():
+        if known[:-1] == labels and known[-1] != digest:
+            family.drop(known)
+    if digest:
+        family.labels(*labels, digest).set(1)
 
 
 _CONTROLLERS = {
@@ -103,6 +115,12 @@ _CONTROLLERS = {
             level=BETA,
             across="max",
         ),
+        gauge(
+            f"apiserver_{what}_config_controller_last_config_info",
+            f"Digest of the file of {flag} that is in force.",
+            *("apiserver_id_hash", "hash"),
+            across="max",
+        ),
     )
     for flag, what in (("--authentication-config", "authentication"), ("--authorization-config", "authorization"))
 }
@@ -111,10 +129,25 @@ _CONTROLLERS = {
 def _count(what: str, status: str) -> None:
     """Counts a reload, for the configuration files whose reloads kube-apiserver counts."""
     if what in _CONTROLLERS:
-        labels = status, f"sha256:{sha256(socket.gethostname().encode()).hexdigest()}"
-        reloads, at = _CONTROLLERS[what]
-        reloads.labels(*labels).inc()
-        at.labels(*labels).set(time.time())
+        reloads, at, _ = _CONTROLLERS[what]
+        reloads.labels(status, _server()).inc()
+        at.labels(status, _server()).set(time.time())
+
+
+def _show(followed: Followed) -> None:
+    """Shows the digest of a configuration file whose reloads are counted."""
+    if followed.what in _CONTROLLERS:
+        with suppress(OSError):  # it is being replaced: the next check shows it
+            show_digest(_CONTROLLERS[followed.what][2], digest_of(followed.paths[0].read_bytes()), _server())
+
+
+def _server() -> str:
+    return digest_of(socket.gethostname().encode())
+
+
+def digest_of(content: bytes) -> str:
+    """The SHA-256 of a content, as metrics show it: "sha256:HEX"."""
+    return f"sha256:{sha256(content).hexdigest()}"
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:

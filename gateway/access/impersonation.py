@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from time import monotonic
 
 from gateway.access.authorization import (
     NO_SNIFF,
@@ -19,6 +20,7 @@ from gateway.access.authorization import (
     require,
     with_verb,
 )
+from gateway.access.impersonation_counts import CountingAuthorizer, count_attempt
 from gateway.access.nodes.identity import NODE_PREFIX, NODES_GROUP
 from gateway.access.service_accounts import account_groups, account_of
 from gateway.http.escapes import text_of, unescaped, valid_escapes
@@ -60,7 +62,8 @@ class Impersonation:
         `refuses_nameless`: whether headers without a user name get a 400; otherwise Undecided is raised.
         """
         self._refuses_nameless = refuses_nameless
-        self._authorizer, self._modes = authorizer, _MODES if constrained else _MODES[-1:]
+        self._counts, self._modes = constrained, _MODES if constrained else _MODES[-1:]
+        self._authorizer = CountingAuthorizer(authorizer) if constrained else authorizer
         self._last: Memory[str, int] = Memory(1 << 20)  # the mode that was last allowed, by user
 
     async def user(self, headers: Iterable[tuple[bytes, bytes]], attributes: Attributes) -> User:
@@ -74,6 +77,16 @@ class Impersonation:
             return attributes.user
         if not wanted.name:
             raise self._nameless(wanted)
+        began, mode = monotonic(), None
+        try:
+            user, mode = await self._allowed(wanted, attributes)
+        finally:
+            if self._counts:
+                count_attempt(mode, monotonic() - began)
+        return user
+
+    async def _allowed(self, wanted: User, attributes: Attributes) -> tuple[User, str]:
+        """The impersonated user, and the name of the mode that allows it. Raises StatusError 403 if none does."""
         requestor = attributes.user.name
         last = self._last.get(requestor, -1)
         order = [last, *range(last), *range(last + 1, len(self._modes))] if last >= 0 else range(len(self._modes))
@@ -88,7 +101,7 @@ class Impersonation:
                 refusal = refusal or error
                 continue
             self._remember(requestor, index)
-            return user
+            return user, mode.name
         assert refusal is not None, "the last mode applies to everybody"
         raise refusal
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gateway.access.file_reload import Followed
+from gateway.access.file_reload import Followed, show_digest
 from gateway.admission.chain import Kinds
 from gateway.admission.configuration import InvalidConfiguration
 from gateway.http.request_info import RequestInfo
@@ -147,8 +147,7 @@ class ManifestWatcher:
     def _put_in_force(self) -> None:
         self._use(self._manifests)
         self._count("success")
-        if self._manifests.digest:
-            _IN_FORCE.labels(*self._labels, self._manifests.digest).set(1)
+        show_digest(_IN_FORCE, self._manifests.digest, *self._labels)
 
     def _prepare(self) -> None:
         """Reads the files again, in a thread: compiling their expressions may take seconds."""
@@ -166,8 +165,6 @@ class ManifestWatcher:
         if read is None or read[1] == before:
             return
         self._manifests.use(read)
-        if before:
-            _IN_FORCE.labels(*self._labels, before).set(0)
         self._put_in_force()
 
     def _count(self, status: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gateway.access.file_reload import Followed
+from gateway.access.file_reload import Followed, digest_of
 from gateway.encryption import metrics
 from gateway.encryption.ciphers import AesCbc, AesGcm, Secretbox
 from gateway.encryption.configuration import ANY, Place, ProviderRule, ResourceConfiguration, read_rules
@@ -61,7 +61,9 @@ class Encryption:
     def __init__(self, path: Path, keys: KeyResources, server: str) -> None:
         """`server` names this process in metrics. Make it on the event loop. Raises OSError, InvalidConfiguration."""
         self._path, self._keys, self._server = path, keys, server
+        self._digest = digest_of(path.read_bytes())
         self._in_force = _made(read_rules(path), server, self._tell_of_return)
+        metrics.in_force(server, self._digest)
         self._by_resource: dict[Place, ProviderChain | None] = {}
         self._watching: list[asyncio.Task[None]] = []
         self._wanted: Sequence[ResourceConfiguration] | None = None  # the newest rules, not in use yet
@@ -153,6 +155,7 @@ class Encryption:
 
     def _reload(self) -> None:
         try:
+            self._digest = digest_of(self._path.read_bytes())
             rules = read_rules(self._path)
         except (OSError, ValueError):
             metrics.reloaded(self._server, success=False)
@@ -188,6 +191,7 @@ class Encryption:
         self._in_force, self._by_resource = new, {}
         self._watch()
         metrics.reloaded(self._server, success=True)
+        metrics.in_force(self._server, self._digest)
         for listener in self._listeners:
             listener()
         ending = asyncio.create_task(_close_later(old))

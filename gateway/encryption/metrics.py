@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 
+from gateway.access.file_reload import show_digest
 from storage.instruments import counter, exponential, gauge, histogram
 
 FROM_STORAGE, TO_STORAGE = "from_storage", "to_storage"
@@ -77,6 +78,12 @@ RELOADED_AT = gauge(
     *("status", "apiserver_id_hash"),
     across="max",
 )
+IN_FORCE = gauge(
+    "apiserver_encryption_config_controller_last_config_info",
+    "Digest of the encryption configuration that is in force.",
+    *("apiserver_id_hash", "hash"),
+    across="max",
+)
 
 
 def hashed(text: str) -> str:
@@ -107,3 +114,8 @@ def reloaded(server: str, *, success: bool) -> None:
     labels = "success" if success else "failure", hashed(server)
     RELOADS.labels(*labels).inc()
     RELOADED_AT.labels(*labels).set(time.time())
+
+
+def in_force(server: str, digest: str) -> None:
+    """Shows the digest of the configuration in force, and no older one."""
+    show_digest(IN_FORCE, digest, hashed(server))

@@ -66,6 +66,26 @@ def test_a_decider_is_asked_where_the_conditions_hold(world: World) -> None:
     }
 
 
+def counted(world: World, family: str) -> float:
+    """The number of a family of metrics for the webhook of the configuration, 0 if there is none."""
+    start = f'apiserver_authorization_match_condition_{family}{{name="stranger",type="Webhook"}} '
+    lines = world.get("/metrics").body.decode().splitlines()
+    return sum(float(line.removeprefix(start)) for line in lines if line.startswith(start))
+
+
+def test_evaluations_of_conditions_are_counted_by_result(world: World) -> None:
+    families = "evaluation_seconds_count", "exclusions_total", "evaluation_errors_total"
+    for path, expected in (
+        (secrets("asked", "/counted"), (1, 0, 0)),
+        (secrets("unasked"), (1, 1, 0)),
+        ("/version/none", (1, 1, 0)),
+    ):
+        before = [counted(world, family) for family in families]
+        world.get(path, "ada-token")
+        after = [counted(world, family) for family in families]
+        assert tuple(new - old for new, old in zip(after, before, strict=True)) == expected
+
+
 def test_a_decision_is_remembered_by_all_that_was_asked(world: World) -> None:
     world.strangers.answers["/decide"] = lambda review: {"allowed": True}
     for _ in range(2):
@@ -93,3 +113,12 @@ def test_failures_are_no_opinion_unless_the_policy_is_to_deny(world: World) -> N
     assert (review["allowed"], review["denied"]) == (False, True)
     assert "the server has asked for the client to provide credentials" in review["evaluationError"]
     world.configure("authorization.json", authorization(world.strangers))
+
+
+def test_errors_of_conditions_are_counted(world: World) -> None:
+    failing = [{"expression": "request.resourceAttributes.namespace == 'asked'"}]
+    world.configure("authorization.json", authorization(world.strangers, matchConditions=failing))
+    until(lambda: world.get("/version/none", "ada-token").status == 500)
+    assert counted(world, "evaluation_errors_total") > 0
+    world.configure("authorization.json", authorization(world.strangers))
+    until(lambda: world.get("/version/none", "ada-token").status == 403)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from apiserver_gateway.testing import ApiServer
+from gateway.access.file_reload import digest_of
 from storage.backups.file import BackupKey, read
 from storage.embedded import EmbeddedEtcd
 from tests.forked import api_server
@@ -23,6 +24,7 @@ from tests.integration.encryption.kms_process import Kms
 from tests.integration.server.client import Answer, ask
 from tests.until import until
 
+CONTROLLER = "apiserver_encryption_config_controller"
 SECRET = "/api/v1/namespaces/default/secrets"
 KEY = "/registry/secrets/default/"
 PROVIDER = "gateway.encryption.kms.provider"
@@ -89,6 +91,8 @@ def test_a_value_of_another_key_is_written_anew_by_an_update_that_changes_nothin
         for count, (providers, start) in enumerate(steps, 1):
             configured(config, *providers)
             until(lambda count=count: reloads(server) == count)
+            [shown] = re.findall(rf'{CONTROLLER}_last_config_info{{.*hash="(.*)"}} 1', metrics(server))
+            assert shown == digest_of(config.read_bytes())
             before = ask(server, "GET", f"{SECRET}/old").json
             answer = ask(server, "PUT", f"{SECRET}/old", before)
             assert answer.status == 200 and raw(etcd.endpoint, KEY + "old").startswith(start)
@@ -105,7 +109,7 @@ def metrics(server: ApiServer) -> str:
 
 
 def reloads(server: ApiServer) -> int:
-    name = "apiserver_encryption_config_controller_automatic_reloads_total"
+    name = f"{CONTROLLER}_automatic_reloads_total"
     lines = [line for line in metrics(server).splitlines() if line.startswith(name) and 'status="success"' in line]
     return int(float(lines[0].rpartition(" ")[2])) if lines else 0
 

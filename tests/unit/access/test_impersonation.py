@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from gateway.access.authorization import ALLOWED, NO_OPINION, AuthorizationUndecided, Verdict
@@ -10,6 +12,7 @@ from gateway.http.request_info import request_info
 from gateway.http.status import StatusError
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
+from storage.instruments.families import Counters, declared
 
 ADA = User("ada", ("system:authenticated",))
 PATH = "/api/v1/namespaces/x/secrets"
@@ -211,3 +214,33 @@ async def test_the_right_to_all_is_asked_for_first_if_there_are_many(
         with pytest.raises(StatusError):
             await become(each, *headers(user="joe"), *given)
         assert len([one for one in each.questions if one.startswith("impersonate:user-info") and one != JOE]) >= 2
+
+
+def counted(family: str) -> dict[tuple[str, ...], float]:
+    """The numbers of a family of counters, by mode and decision."""
+    return {
+        labels: child.value
+        for each in declared()
+        if each.name == f"apiserver_impersonation_{family}_total" and isinstance(each, Counters)
+        for labels, child in each.children()
+    }
+
+
+async def test_attempts_and_questions_are_counted_by_mode_and_decision() -> None:
+    before = Counter(counted("attempts")), Counter(counted("authorization_attempts"))
+    on, name = "impersonate-on:user-info:list secrets", "impersonate:user-info users joe"
+    await become(Asked(on, name), *headers(user="joe"))
+    await become(Asked("impersonate users joe"), *headers(user="joe"))
+    with pytest.raises(StatusError):
+        await become(Asked(), *headers(user="joe"))
+    assert Counter(counted("attempts")) - before[0] == {
+        ("user-info", "allowed"): 1,
+        ("legacy", "allowed"): 1,
+        ("", "denied"): 1,
+    }
+    assert Counter(counted("authorization_attempts")) - before[1] == {
+        ("user-info", "allowed"): 2,
+        ("user-info", "denied"): 2,
+        ("legacy", "allowed"): 1,
+        ("legacy", "denied"): 1,
+    }
