@@ -26,6 +26,12 @@ _ERRORS = counter(
     "fatal",
     *_REQUEST,
 )
+_PODS = [(operation, "pod", "") for operation in ("create", "update")]
+_SHOWN_AT_ONCE = (
+    [_EVALUATIONS.labels("allow", "privileged", "latest", "enforce", *pods) for pods in _PODS],
+    [_EXEMPTIONS.labels(operation, each, "") for operation, *_ in _PODS for each in ("pod", "controller")],
+)
+"""The children that kube-apiserver shows, with 0, before the first request."""
 _OPERATIONS = {operation: operation.value.lower() for operation in Operation}
 _KINDS = {"pods": "pod", "namespaces": "namespace"}
 
