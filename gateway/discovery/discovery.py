@@ -53,7 +53,7 @@ class Discovery:
         media: Negotiator = STANDARD,
         others: ExtensionGroups | None = None,
     ) -> None:
-        """`media` has the media types of the documents of group versions; `others` knows extension API servers."""
+        """`media` negotiates the documents of group versions; `others` knows extension API servers."""
         self._media, self._others = media, others
         self._registry, self._address = registry, server_address
         self._builtin = registry.builtin_groups() & registry.groups.keys()
@@ -101,7 +101,7 @@ class Discovery:
         if strictly and request.method != "GET":
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"").decode("latin-1")
-        request.media = self._media if resources else STANDARD
+        request.media = self._media if resources else self._media.of_documents
         aggregated = path in self._aggregated and request.path != "/apis/"
         choice = _choose(accept, aggregated, request.media.types, strictly)
         if choice.aggregated:

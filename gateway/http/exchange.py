@@ -108,10 +108,12 @@ class Request:
         query_string: bytes,
         headers: dict[bytes, bytes],
         receive: Receive,
+        media: Negotiator = STANDARD,
     ) -> None:
+        """`media` negotiates errors until the route is known."""
         self.method, self.path, self.query_string = method, path, query_string
         self.headers, self.receive = headers, receive
-        self.media: Negotiator = STANDARD
+        self.media = media
         self.info: RequestInfo
         self.user: User
         self.representation: Representation = JSON

@@ -93,13 +93,21 @@ class Negotiator:
 
     `types` are their names, also for request bodies; `streams` are the names for watches. For `custom` kinds the first
     of the two rules does not apply, and protobuf is possible only for converted metadata. With `passing`, for answers
-    of other servers, nothing is negotiated.
+    of other servers, nothing is negotiated. `of_documents` negotiates documents, and errors before a resource is found;
+    it is `documents`, or the negotiator itself.
     """
 
-    def __init__(self, served: Sequence[MediaType], custom: bool = False, passing: bool = False) -> None:
+    def __init__(
+        self,
+        served: Sequence[MediaType],
+        custom: bool = False,
+        passing: bool = False,
+        documents: Negotiator | None = None,
+    ) -> None:
         self.served, self._custom, self.passing = served, custom, passing
         self.of_custom = self if custom or passing else Negotiator(served, custom=True)
         self.of_others = self if custom or passing else Negotiator(served, passing=True)
+        self.of_documents = documents or self
         self.types = tuple(media.name for media in served)
         self.has_cbor = CBOR in served
         self._subtypes = tuple((media, media.name.removeprefix(f"{_TYPE}/")) for media in served)
@@ -188,7 +196,8 @@ class Negotiator:
 
 
 STANDARD = Negotiator((_JSON, YAML, PROTOBUF))
-WITH_CBOR = Negotiator((*STANDARD.served, CBOR))  # behind the feature gate CBORServingAndStorage
+WITH_CBOR = Negotiator((*STANDARD.served, CBOR))
+RESOURCES_IN_CBOR = Negotiator(WITH_CBOR.served, documents=STANDARD)
 
 
 def names(clause: Clause, media_type: str) -> bool:

@@ -55,7 +55,6 @@ from gateway.flowcontrol.objects import GROUP as FLOW_CONTROL
 from gateway.flowcontrol.objects import LEVELS, SCHEMAS
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.cors import with_cors
-from gateway.http.negotiation import STANDARD, WITH_CBOR
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject
 from gateway.kinds.objects import Objects
@@ -65,6 +64,7 @@ from gateway.launch.app import Answering, App
 from gateway.launch.checks import checks_of
 from gateway.launch.etcd_placement import databases_apart
 from gateway.launch.kinds import kinds_of, registry_of
+from gateway.launch.media import media_of
 from gateway.observability.siblings import SiblingProcesses
 from gateway.operations.application import OperationsApplication
 from gateway.outbound.client import Client
@@ -294,7 +294,7 @@ def _services(
         kubelets=kubelets,
         foreign=NamespaceContents(servers.api_services, servers.discovered, servers.foreign),
         foreign_objects=servers.followed,
-        media=WITH_CBOR if registry.release.gates.enabled("CBORServingAndStorage") else STANDARD,
+        media=media_of(registry.release.gates),
     )
 
 

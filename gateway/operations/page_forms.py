@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from gateway.encodings import pretty_json, yaml
 from gateway.http.exchange import TEXT_TYPE
 from gateway.http.negotiation import names, not_acceptable, parse_accept
-from gateway.jsontypes import dumps
+from gateway.jsontypes import dumps, loads
 
 _GROUP = "config.k8s.io"
 _VERSIONS = ("v1beta1", "v1alpha1")  # the newest first
-_JSON, _YAML, _TEXT = "application/json", "application/yaml", "text/plain"
+_JSON, _YAML, _TEXT, _CBOR = "application/json", "application/yaml", "text/plain", "application/cbor"
 _TYPES = (_JSON, _YAML, _TEXT)  # in the order in which kube-apiserver names them
 
 
@@ -45,15 +45,20 @@ class PageForm(NamedTuple):
         document = dumps({**head, **members})
         if self.media_type == _YAML:
             return yaml.to_yaml(document)
+        if self.media_type == _CBOR:
+            from gateway.encodings import cbor
+
+            return cbor.answer(cbor.content(loads(document), None))
         return pretty_json.indent(document) if self.pretty else document + b"\n"
 
 
-def page_form(accept: str, kind: str, human: bool) -> PageForm:
+def page_form(accept: str, kind: str, human: bool, in_cbor: bool = False) -> PageForm:
     """The form that an Accept header's value asks for; the text without one. Raises StatusError 406.
 
     The best clause counts that asks for the plain text, or for the page's kind in a served version in JSON or YAML.
-    `human`: the client gets indented JSON.
+    `human`: the client gets indented JSON. `in_cbor`: CBOR is possible, too.
     """
+    types = (*_TYPES, _CBOR) if in_cbor else _TYPES
     if not accept:
         return PageForm(kind)
     for clause in parse_accept(accept):
@@ -61,11 +66,11 @@ def page_form(accept: str, kind: str, human: bool) -> PageForm:
         if params.get("sv") or params.get("stream"):
             continue
         wanted = (params.get("g"), params.get("as"))
-        for media_type in _TYPES:
+        for media_type in types:
             if not names(clause, media_type):
                 continue
             if media_type == _TEXT and wanted == (None, None) and "v" not in params:
                 return PageForm(kind)
             if media_type != _TEXT and wanted == (_GROUP, kind) and params.get("v") in _VERSIONS:
                 return PageForm(kind, media_type, params["v"], human or params.get("pretty") == "1")
-    raise not_acceptable(_TYPES)
+    raise not_acceptable(types)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from gateway.encodings.registry import encode_plain
 from gateway.endpoints.routing import method_not_allowed, unknown_path
-from gateway.http.negotiation import STANDARD, literally_acceptable, unacceptable
+from gateway.http.negotiation import Negotiator, literally_acceptable, unacceptable
 from gateway.http.status import StatusError
 from gateway.operations.framework import ANY_METHOD, APIRouter, Request, Response
 
@@ -21,14 +21,18 @@ def add_service(
     path: str,
     content: Callable[[Request], bytes],
     media_type: str,
+    refusals: Negotiator,
     headers: Mapping[str, str] | None = None,
 ) -> None:
-    """Adds a document to a router: at its path, also with trailing slashes. Paths below it get 404."""
+    """Adds a document to a router: at its path, also with trailing slashes. Paths below it get 404.
+
+    `refusals` negotiates the representation of a refusal.
+    """
 
     async def answer(request: Request) -> Response:
         error = _refusal(request, media_type)
         if error is not None:
-            return refused(request, error)
+            return refused(request, error, refusals)
         return Response(content(request), media_type=media_type, headers=headers)
 
     _add(router, path, answer)
@@ -49,7 +53,7 @@ def _refusal(request: Request, media_type: str) -> StatusError | None:
     return None
 
 
-def refused(request: Request, error: StatusError) -> Response:
+def refused(request: Request, error: StatusError, media: Negotiator) -> Response:
     """The answer for an error: a Status in the representation that the client accepts."""
-    representation = STANDARD.for_status(request.headers.get("accept", "").encode("latin-1"))
+    representation = media.for_status(request.headers.get("accept", "").encode("latin-1"))
     return Response(encode_plain(representation, error.body()), error.code, media_type=representation.media.name)

@@ -14,7 +14,7 @@ from gateway.discovery import openid
 from gateway.endpoints.routing import method_not_allowed
 from gateway.http.compression import accepts_gzip
 from gateway.http.exchange import TEXT_TYPE
-from gateway.http.negotiation import is_human
+from gateway.http.negotiation import Negotiator, is_human
 from gateway.http.status import StatusError
 from gateway.http.thread_pool import beside
 from gateway.observability import flowcontrol, health
@@ -27,10 +27,8 @@ from gateway.operations.plain_services import add_service, refused
 from gateway.operations.profiles import PAGE as PROFILES_PAGE
 from gateway.operations.profiles import heap, profile
 from gateway.operations.status_pages import flag_values, flags_text, status_of
-from gateway.release.release import Release
 from gateway.requests.parts import Gateway
 from gateway.requests.plain_answers import NO_SNIFF, PAGE_NOT_FOUND
-from gateway.settings.config import Settings
 from storage.instruments.exposition import OPEN_METRICS, TEXT, exposition
 
 SLIS = "/metrics/slis"
@@ -70,17 +68,23 @@ def operations(gateway: Gateway, siblings: SiblingProcesses, paths: Callable[[],
         (f"{flowcontrol.DEBUG}/{{what}}", answers.show_flow_control),
     ):
         router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI would parse parameters, needlessly
-    _add_documents(router, gateway.registry.release, gateway.settings, answers.issuer)
+    _add_documents(router, gateway, answers.issuer)
     return router
 
 
-def _page(request: Request, kind: str, text: Callable[[], str], members: Callable[[], Mapping[str, Any]]) -> Response:
+def _page(
+    request: Request,
+    kind: str,
+    text: Callable[[], str],
+    members: Callable[[], Mapping[str, Any]],
+    media: Negotiator,
+) -> Response:
     """A page in the form that the client accepts."""
     human = is_human(request.headers.get("user-agent", "").encode("latin-1"))
     try:
-        form = page_form(request.headers.get("accept", ""), kind, human)
+        form = page_form(request.headers.get("accept", ""), kind, human, media.has_cbor)
     except StatusError as error:
-        return refused(request, error)
+        return refused(request, error, media)
     return Response(text() if form.is_text else form.encode(members()), headers=form.headers())
 
 
@@ -90,20 +94,21 @@ def described_only(gateway: Gateway, paths: Callable[[], list[str]]) -> FastAPI:
     answers, router = _Answers(gateway, None, paths), APIRouter()
     for path in ("/", "/index.html"):
         router.add_route(path, answers.show_paths, methods=ANY_METHOD)
-    _add_documents(router, gateway.registry.release, gateway.settings, answers.issuer)
+    _add_documents(router, gateway, answers.issuer)
     answer_strays(app)
     app.include_router(router)
     app.include_router(openapi(gateway.registry, gateway.endpoints.on_change, gateway.aggregation.described))
     return app
 
 
-def _add_documents(router: APIRouter, release: Release, settings: Settings, issuer: Callable[[Request], bytes]) -> None:
+def _add_documents(router: APIRouter, gateway: Gateway, issuer: Callable[[Request], bytes]) -> None:
     """Adds the version, and the documents about the issuer of service account tokens."""
-    version = orjson.dumps(release.version_info(), option=orjson.OPT_INDENT_2)
+    version = orjson.dumps(gateway.registry.release.version_info(), option=orjson.OPT_INDENT_2)
+    settings, media = gateway.settings, gateway.services.media.of_documents
     public = {"cache-control": openid.CACHE_CONTROL}
-    add_service(router, "/version", lambda request: version, _JSON)
-    add_service(router, openid.CONFIGURATION_PATH, issuer, _JSON, public)
-    add_service(router, openid.KEYS_PATH, lambda request: openid.key_set(settings), openid.KEYS_TYPE, public)
+    add_service(router, "/version", lambda request: version, _JSON, media)
+    add_service(router, openid.CONFIGURATION_PATH, issuer, _JSON, media, public)
+    add_service(router, openid.KEYS_PATH, lambda request: openid.key_set(settings), openid.KEYS_TYPE, media, public)
 
 
 class _Answers:
@@ -134,7 +139,7 @@ class _Answers:
 
     async def check_consistency(self, request: Request) -> Response:
         if request.method != "GET":
-            return refused(request, method_not_allowed())
+            return refused(request, method_not_allowed(), self._gateway.services.media.of_documents)
         findings = [found for each in self._gateway.services.databases for found in await each.checker.check()]
         return Response(orjson.dumps(findings, option=orjson.OPT_INDENT_2), media_type=_JSON)
 
@@ -144,11 +149,12 @@ class _Answers:
 
     async def show_status(self, request: Request) -> Response:
         status = status_of(_STATUS_PATHS, self._gateway.registry.release)
-        return _page(request, "Statusz", status.text, status.members)
+        return _page(request, "Statusz", status.text, status.members, self._gateway.services.media)
 
     async def show_flags(self, request: Request) -> Response:
         flags = flag_values(self._gateway.settings, self._gateway.registry.release.gates)
-        return _page(request, "Flagz", lambda: flags_text(flags), lambda: {"flags": flags})
+        media = self._gateway.services.media
+        return _page(request, "Flagz", lambda: flags_text(flags), lambda: {"flags": flags}, media)
 
     async def lead_to_profiles(self, request: Request) -> Response:
         """302, as Go redirects: only GET and HEAD get a page with it."""

@@ -51,8 +51,8 @@ class Handler:
         self._lay(interposed.among(way))
         self._audit = gateway.services.audit
         self._tells = verbosity_of(gateway.settings, tell.__module__) >= TOLD
-        self._apart = gateway.services.renderings.apart
         self._compresses = gateway.services.admission.release.gates.enabled("APIResponseCompression")
+        self._apart, self._media = gateway.services.renderings.apart, gateway.services.media.of_documents
         self._passed = passed
         if gateway.services.tracer is not None:
             from gateway.requests import spans
@@ -86,7 +86,7 @@ class Handler:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(reversed(scope["headers"]))
-        request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive)
+        request = Request(scope["method"], scope["path"], scope["query_string"], headers, receive, self._media)
         request.scope = scope
         context = RequestContext(request, scope, receive, send)
         current.set(context)

@@ -12,7 +12,7 @@ from gateway.encodings.representation import is_status, represented
 from gateway.endpoints.endpoint import Endpoint
 from gateway.flowcontrol.watches import OpenWatches
 from gateway.http.exchange import Request
-from gateway.http.negotiation import JSON, STANDARD, NotHonoured
+from gateway.http.negotiation import JSON, NotHonoured
 from gateway.http.status import StatusError
 from gateway.http.time_slices import Beginnings, next_turn
 from gateway.http.websocket import switched
@@ -62,12 +62,12 @@ def negotiate(context: RequestContext) -> Outcome:
 
 
 def _check_patch_type(request: Request, resource: Resource) -> None:
-    """Raises StatusError 415 for a patch of a built-in kind, before all other checks; that answer is never in CBOR."""
+    """Raises StatusError 415 for a patch of a built-in kind, before all other checks, in a media type of documents."""
     if not resource.defined:
         try:
             patch_type(request, resource)
         except StatusError:
-            request.media = STANDARD
+            request.media = request.media.of_documents
             raise
 
 

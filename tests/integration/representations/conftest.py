@@ -65,6 +65,13 @@ def with_cbor() -> Iterator[ApiServer]:
         yield running
 
 
+@pytest.fixture(scope="package")
+def older_with_cbor() -> Iterator[ApiServer]:
+    gate = "--feature-gates=CBORServingAndStorage=true"
+    with api_server("--controllers=-*", "--kubernetes-version=1.36", gate) as running:
+        yield running
+
+
 def _client(server: ApiServer) -> Iterator[Client]:
     client = Client(server)
     body = b'{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"%b"}}' % client.namespace.encode()
@@ -81,3 +88,9 @@ def client(plain: ApiServer) -> Iterator[Client]:
 @pytest.fixture
 def cbor_client(with_cbor: ApiServer) -> Iterator[Client]:
     yield from _client(with_cbor)
+
+
+@pytest.fixture
+def older(older_with_cbor: ApiServer) -> Iterator[Client]:
+    """A client of a server of 1.36 with CBOR."""
+    yield from _client(older_with_cbor)

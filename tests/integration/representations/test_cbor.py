@@ -175,13 +175,6 @@ def test_custom_objects_have_no_schema_but_are_said_too(cbor_client: Client) -> 
     assert decode(cbor_client.ask("GET", f"{path}/t", None, CBOR).body) == cbor_client.ask("GET", f"{path}/t").json
 
 
-def test_resource_lists_are_the_only_discovery_in_cbor(cbor_client: Client) -> None:
-    in_cbor = cbor_client.ask("GET", "/apis/apps/v1", None, CBOR)
-    assert decode(in_cbor.body) == cbor_client.ask("GET", "/apis/apps/v1").json
-    for path in ("/api", "/apis", "/apis/apps"):
-        assert cbor_client.ask("GET", path, None, CBOR).status == 406
-
-
 def test_tables_are_not_in_cbor(cbor_client: Client) -> None:
     refused = cbor_client.ask("GET", cbor_client.configmaps, None, CBOR + ";as=Table;g=meta.k8s.io;v=v1")
     assert refused.status == 406
@@ -200,3 +193,48 @@ def test_without_the_gate_there_is_none(client: Client) -> None:
     headers = {"Content-Type": "application/apply-patch+cbor"}
     path = f"{client.configmaps}/a?fieldManager=tests"
     assert client.ask("PATCH", path, written(config_map("a")), "", headers).status == 415
+
+
+DOCUMENTS = {
+    "versions": ("/api", "", 200),
+    "groups": ("/apis", "", 200),
+    "a group": ("/apis/apps", "", 200),
+    "a version of a group": ("/apis/apps/v1", "", 200),
+    "all resources": ("/apis", ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", 200),
+    "the state of the server": ("/statusz", ";g=config.k8s.io;v=v1beta1;as=Statusz", 200),
+    "its flags": ("/flagz", ";g=config.k8s.io;v=v1beta1;as=Flagz", 200),
+    "a page that is only text": ("/statusz", "", 406),
+    "a document that is only JSON": ("/version", "", 406),
+    "an unknown version": ("/apis/apps/v9", "", 404),
+    "an unknown resource": ("/api/v1/things", "", 404),
+    "a timeout that is none": ("/api/v1/namespaces?timeout=invalid", "", 400),
+}
+
+
+@pytest.mark.parametrize("case", DOCUMENTS)
+def test_documents_and_early_errors_are_in_cbor(cbor_client: Client, case: str) -> None:
+    path, parameters, status = DOCUMENTS[case]
+    in_cbor = cbor_client.ask("GET", path, None, CBOR + parameters)
+    form = parameters if status == 200 else ""
+    assert (in_cbor.status, in_cbor.headers["content-type"]) == (status, CBOR + form)
+    found = decode(in_cbor.body)
+    if status != 200:
+        assert (found["kind"], found["code"]) == ("Status", status)
+    elif path != "/statusz":  # its uptime goes on
+        assert found == cbor_client.ask("GET", path, None, "application/json" + parameters).json
+
+
+def test_a_request_without_rights_is_refused_in_cbor(cbor_client: Client) -> None:
+    for headers, status in (({"Authorization": "Bearer none"}, 401), ({"Impersonate-User": "nobody"}, 403)):
+        refused = cbor_client.ask("GET", cbor_client.configmaps, None, CBOR, headers)
+        assert (refused.status, refused.headers["content-type"]) == (status, CBOR)
+        assert decode(refused.body)["code"] == status
+
+
+def test_documents_of_older_servers_are_not_in_cbor(older: Client) -> None:
+    for path in ("/api", "/apis", "/apis/apps"):
+        assert older.ask("GET", path, None, CBOR).status == 406
+    in_cbor = older.ask("GET", "/apis/apps/v1", None, CBOR)
+    assert (in_cbor.status, in_cbor.headers["content-type"]) == (200, CBOR)
+    refused = older.ask("GET", "/api/v1/namespaces?timeout=invalid", None, CBOR)
+    assert (refused.status, refused.headers["content-type"]) == (400, "application/json")
