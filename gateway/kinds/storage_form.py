@@ -56,13 +56,13 @@ class StoredKind(Protocol):
 
 
 def canonicaliser(model: StoredKind) -> Callable[[bytes], bytes]:
-    """A function that turns a stored value, by any writer and in any served version, into the canonical one.
+    """A function that turns a stored value, by any writer and in any readable version, into the canonical one.
 
     The input is JSON or kube-apiserver's protobuf form. It raises ValueError for a value that can't be read.
     """
 
     def canonicalise(value: bytes) -> bytes:
-        version, raw = _parsed(model, value)
+        version, raw, stored_in = _parsed(model, value)
         try:
             obj = version.decode(raw, DecodeReport(trusted=True))
         except DecodeError as error:
@@ -71,6 +71,10 @@ def canonicaliser(model: StoredKind) -> Callable[[bytes], bytes]:
             raise ValueError("the uid is none that a server made")
         obj["kind"], obj["apiVersion"] = model.kind, version.api_version
         null_empty_lists(version.type, obj)
+        if stored_in != version.api_version:
+            from gateway.defaults.old_versions import fill_as_stored  # rare: not this server's form
+
+            fill_as_stored(obj, stored_in, model.kind)
         version.default(obj)
         stored = model.convert(obj, version.gvk.group_version, model.storage_version)
         model.on_read(stored)
@@ -79,12 +83,12 @@ def canonicaliser(model: StoredKind) -> Callable[[bytes], bytes]:
     return canonicalise
 
 
-def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]:
-    """The version and the JSON form of a stored value; raises ValueError."""
+def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject, str]:
+    """The version that reads a stored value, its JSON form, and the apiVersion in it; raises ValueError."""
     if value.startswith(MAGIC):
         envelope = read_envelope(value)
         version = _version(model, envelope.api_version, envelope.kind)
-        return version, read_message(version.type, envelope.raw, trusted=True)
+        return version, read_message(version.type, envelope.raw, trusted=True), envelope.api_version
     raw: JsonObject = loads(value)
     if not isinstance(raw, dict):
         raise ValueError("the stored value is not a JSON object")
@@ -92,8 +96,8 @@ def _parsed(model: StoredKind, value: bytes) -> tuple[StoredVersion, JsonObject]
         from gateway.kinds.conversions.definitions import definition_to_v1  # rare: not this server's form
 
         raw = definition_to_v1(raw)
-    stored = raw.get("apiVersion", model.storage_version.api_version)
-    return _version(model, str(stored), str(raw.get("kind", model.kind))), raw
+    stored = str(raw.get("apiVersion", model.storage_version.api_version))
+    return _version(model, stored, str(raw.get("kind", model.kind))), raw, stored
 
 
 def _version(model: StoredKind, api_version: str, kind: str) -> StoredVersion:

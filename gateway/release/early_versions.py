@@ -37,8 +37,34 @@ EARLY: Mapping[tuple[str, str], Early] = {
 }
 """By group and version."""
 
-_READABLE = frozenset({("certificates.k8s.io", "v1beta1", "PodCertificateRequest")})
-"""Versions that v1 reads, with fields that v1 does not have; a v1 object never has these."""
+_HOOKS = frozenset({"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"})
+_VALIDATING = frozenset({"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"})
+_WORKLOADS = frozenset({"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
+_GRANTS = frozenset({"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"})
+_CAPACITY = frozenset({"CSIStorageCapacity", "VolumeAttachment", "VolumeAttributesClass"})
+READABLE: Mapping[tuple[str, str], frozenset[str]] = {
+    ("admissionregistration.k8s.io", "v1alpha1"): _VALIDATING | _POLICIES,
+    ("admissionregistration.k8s.io", "v1beta1"): _VALIDATING | _HOOKS,
+    ("apps", "v1beta1"): frozenset({"ControllerRevision", "StatefulSet"}),
+    ("apps", "v1beta2"): _WORKLOADS,
+    ("batch", "v1beta1"): frozenset({"CronJob"}),
+    ("certificates.k8s.io", "v1alpha1"): frozenset({"ClusterTrustBundle"}),
+    ("certificates.k8s.io", "v1beta1"): frozenset({"CertificateSigningRequest", "PodCertificateRequest"}),
+    ("coordination.k8s.io", "v1beta1"): frozenset({"Lease"}),
+    ("flowcontrol.apiserver.k8s.io", "v1beta1"): frozenset({"FlowSchema"}),
+    ("flowcontrol.apiserver.k8s.io", "v1beta2"): frozenset({"FlowSchema"}),
+    ("flowcontrol.apiserver.k8s.io", "v1beta3"): frozenset({"FlowSchema", "PriorityLevelConfiguration"}),
+    ("networking.k8s.io", "v1beta1"): frozenset({"IngressClass", "IPAddress", "ServiceCIDR"}),
+    ("node.k8s.io", "v1beta1"): frozenset({"RuntimeClass"}),
+    ("rbac.authorization.k8s.io", "v1beta1"): _GRANTS,
+    ("resource.k8s.io", "v1alpha3"): frozenset({"DeviceTaintRule"}),
+    ("scheduling.k8s.io", "v1beta1"): frozenset({"PriorityClass"}),
+    ("storage.k8s.io", "v1alpha1"): _CAPACITY,
+    ("storage.k8s.io", "v1beta1"): _CAPACITY | {"CSIDriver", "CSINode", "StorageClass"},
+}
+"""Versions that are not served, and that stored objects may have: by group and version, the kinds whose
+types have the fields and numbers of v1. A PodCertificateRequest has more fields; an object of v1 never has these.
+"""
 
 
 def is_early(group: str, version: str, kind: str) -> bool:
@@ -49,7 +75,7 @@ def is_early(group: str, version: str, kind: str) -> bool:
 
 def read_as_stable(group: str, version: str, kind: str) -> bool:
     """Whether an object that is stored in this version is read as one of v1."""
-    return is_early(group, version, kind) or (group, version, kind) in _READABLE
+    return is_early(group, version, kind) or kind in READABLE.get((group, version), ())
 
 
 def has(minor: str, group: str, version: str, kind: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.jsontypes import MOST_AT_ONCE, MOST_NAMES, dumps, loads, members
+from gateway.release.early_versions import READABLE
 from gateway.schema.errors import MOST_ITEMS
 from storage.entry import MARK
 from tests.unit.kinds.builtin import canonicaliser_of
@@ -61,6 +62,62 @@ def test_versions_that_are_only_stored_are_read() -> None:
     obj = {"kind": "MutatingAdmissionPolicy", "metadata": {"name": "a"}, "spec": {"failurePolicy": "Ignore"}}
     stored = loads(read(dumps({"apiVersion": "admissionregistration.k8s.io/v1beta1", **obj})))
     assert (stored["apiVersion"], stored["spec"]["failurePolicy"]) == ("admissionregistration.k8s.io/v1", "Ignore")
+
+
+@pytest.mark.parametrize(("place", "kind"), [(place, kind) for place in READABLE for kind in sorted(READABLE[place])])
+def test_each_version_that_is_not_served_is_read_as_v1(place: tuple[str, str], kind: str) -> None:
+    group, version = place
+    read = canonicaliser_of(group, "v1", kind)
+    head = {"kind": kind, "metadata": {"name": "a", "uid": "u"}}
+    for stored in (dumps({"apiVersion": f"{group}/{version}", **head}), _in_protobuf(f"{group}/{version}", kind)):
+        found = loads(read(stored))
+        assert (found["apiVersion"], found["kind"]) == (f"{group}/v1", kind)
+        assert found["metadata"]["name"] == "a"
+
+
+def _in_protobuf(api_version: str, kind: str) -> bytes:
+    return protobuf(api_version.encode(), kind.encode(), field(1, field(1, b"a") + field(5, b"u")))
+
+
+def test_webhooks_of_v1beta1_have_its_defaults() -> None:
+    read = canonicaliser_of("admissionregistration.k8s.io", "v1", "ValidatingWebhookConfiguration")
+    hooks = [{"name": "a.b.c", "clientConfig": {"url": "https://a"}}, {"name": "d.e.f", "timeoutSeconds": 3}]
+    head = {"kind": "ValidatingWebhookConfiguration", "metadata": {"name": "a"}, "webhooks": hooks}
+    of_beta, with_own = loads(read(dumps({"apiVersion": "admissionregistration.k8s.io/v1beta1", **head})))["webhooks"]
+    said = ("failurePolicy", "matchPolicy", "sideEffects", "timeoutSeconds", "admissionReviewVersions")
+    assert [of_beta[name] for name in said] == ["Ignore", "Exact", "Unknown", 30, ["v1beta1"]]
+    assert with_own["timeoutSeconds"] == 3
+    stable, _ = loads(read(dumps({"apiVersion": "admissionregistration.k8s.io/v1", **head})))["webhooks"]
+    assert [stable.get(name) for name in said] == ["Fail", "Equivalent", None, 10, None]
+
+
+def test_other_defaults_of_old_versions_are_set() -> None:
+    levels = canonicaliser_of("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration")
+    level = {
+        "kind": "PriorityLevelConfiguration",
+        "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 0}},
+    }
+    stored = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "metadata": {"name": "a"}, **level}
+    assert loads(levels(dumps(stored)))["spec"]["limited"]["nominalConcurrencyShares"] == 30
+    sets = canonicaliser_of("apps", "v1", "StatefulSet")
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
+    old = {
+        "apiVersion": "apps/v1beta1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "a"},
+        "spec": {"template": template},
+    }
+    found = loads(sets(dumps(old)))
+    assert found["spec"]["updateStrategy"] == {"type": "OnDelete"}
+    assert found["spec"]["selector"] == {"matchLabels": {"a": "b"}} and found["metadata"]["labels"] == {"a": "b"}
+    requests = canonicaliser_of("certificates.k8s.io", "v1", "CertificateSigningRequest")
+    asked = {
+        "apiVersion": "certificates.k8s.io/v1beta1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": "a"},
+    }
+    found = loads(requests(dumps({**asked, "spec": {"request": ""}})))["spec"]
+    assert (found["signerName"], found["usages"][0]) == ("kubernetes.io/legacy-unknown", "digital signature")
 
 
 async def test_stored_objects_are_read_however_many_members_they_have() -> None:

@@ -1,0 +1,68 @@
+"""Defaults of versions that are only read from etcd, where they differ from those of v1.
+
+Source: k8s.io/kubernetes/pkg/apis/admissionregistration/v1beta1/defaults.go, and those of apps, certificates and
+flowcontrol.
+"""
+
+from __future__ import annotations
+
+from gateway.defaults.registry import Defaulters
+from gateway.defaults.table import compile_table
+from gateway.jsontypes import JsonObject
+
+_WEBHOOKS = compile_table(
+    {
+        "webhooks[]": compile_table(
+            {
+                "failurePolicy?": "Ignore",
+                "matchPolicy?": "Exact",
+                "sideEffects?": "Unknown",
+                "timeoutSeconds?": 30,
+                "admissionReviewVersions": ["v1beta1"],
+            }
+        )
+    }
+)
+_KEEPS_ZERO = "flowcontrol.k8s.io/preserve-zero-concurrency-shares"
+_SHARES = 30  # of a limited priority level that says none, or 0 without the annotation
+_LEGACY = "kubernetes.io/legacy-unknown"
+
+
+def _shares(level: JsonObject) -> None:
+    limited = level.get("spec", {}).get("limited")
+    annotations = level.get("metadata", {}).get("annotations") or {}
+    if limited is not None and not limited.get("nominalConcurrencyShares") and _KEEPS_ZERO not in annotations:
+        limited["nominalConcurrencyShares"] = _SHARES
+
+
+def _labels(stateful_set: JsonObject) -> None:
+    """A stateful set without a selector or labels has the labels of its pods."""
+    spec = stateful_set.get("spec", {})
+    labels = spec.get("template", {}).get("metadata", {}).get("labels")
+    if labels:
+        if spec.get("selector") is None:
+            spec["selector"] = {"matchLabels": dict(labels)}
+        metadata = stateful_set["metadata"]
+        metadata["labels"] = metadata.get("labels") or dict(labels)
+
+
+_DEFAULTERS: Defaulters = {
+    ("apps/v1beta1", "StatefulSet"): compile_table({"spec+.updateStrategy+.type": "OnDelete"}, _labels),
+    ("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration"): _WEBHOOKS,
+    ("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration"): _WEBHOOKS,
+    ("certificates.k8s.io/v1beta1", "CertificateSigningRequest"): compile_table(
+        {
+            "spec+.usages?": ["digital signature", "key encipherment"],
+            "spec+.signerName": _LEGACY,
+            "status.conditions[].status": "True",
+        }
+    ),
+    ("flowcontrol.apiserver.k8s.io/v1beta3", "PriorityLevelConfiguration"): _shares,
+}
+
+
+def fill_as_stored(obj: JsonObject, api_version: str, kind: str) -> None:
+    """Sets the defaults that a stored object's own version has, and that v1 lacks or has otherwise; in place."""
+    fill = _DEFAULTERS.get((api_version, kind))
+    if fill is not None:
+        fill(obj)
