@@ -19,6 +19,7 @@ from gateway.cel.values import (
     in_int_range,
 )
 from gateway.memo import memo
+from gateway.text.time_zones import zone_named
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII)
@@ -170,10 +171,7 @@ def valid_timestamp(nanos: int, offset: int) -> Timestamp:
 
 @memo(64 << 10, share=256)  # a zone takes some kilobytes
 def _named_zone(name: str) -> ZoneInfo | None:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        return None
+    return zone_named(name)
 
 
 def _offset_zone(text: str) -> timezone:

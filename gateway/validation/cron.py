@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import NamedTuple
-from zoneinfo import TZPATH, ZoneInfo
+from zoneinfo import TZPATH
 
 from gateway.memo import memo
 from gateway.schema.integers import parse_int
+from gateway.text.time_zones import has_zone_above, zone_named
 from gateway.validation.field import FieldError, go_quote, invalid
 
 
@@ -122,20 +123,20 @@ def _descriptor(text: str) -> None:
 
 def _duration_error(text: str) -> str:
     """The error of Go's time.ParseDuration; "" for a valid duration."""
-    shown, rest = go_quote(text), text[1:] if text[:1] in ("+", "-") else text
-    if rest == "0":
+    shown, at = go_quote(text), int(text[:1] in ("+", "-"))
+    if text[at:] == "0":
         return ""
-    if not rest:
+    if at == len(text):
         return f"time: invalid duration {shown}"
-    while rest:
-        match = _durations(rest)
+    while at < len(text):
+        match = _durations(text, at)
         if match is None or not (match[1] or match[3]):
             return f"time: invalid duration {shown}"
         if not match[4]:
             return f"time: missing unit in duration {shown}"
         if match[4] not in _UNITS:
             return f"time: unknown unit {go_quote(match[4])} in duration {shown}"
-        rest = rest[match.end() :]
+        at = match.end()
     return ""
 
 
@@ -146,13 +147,12 @@ def location_error(name: str) -> str:
         return ""
     if ".." in name or name[0] in "/\\" or "\\" in name:
         return "time: invalid location name"
-    return "" if _zone_exists(name) or not _zone_exists("Europe/Berlin") else _reading_error(name)
+    return "" if zone_named(name) or not zone_named("Europe/Berlin") else _reading_error(name)
 
 
 def _reading_error(name: str) -> str:
     """The error of reading a time zone that does not exist, from the directories that have the others."""
-    parts = name.split("/")
-    if any(_zone_exists("/".join(parts[:count])) for count in range(1, len(parts))):
+    if has_zone_above(name):
         return "not a directory"
     try:
         found = [path for path in (Path(directory, name) for directory in TZPATH) if path.exists()]
@@ -161,14 +161,6 @@ def _reading_error(name: str) -> str:
     if not found:
         return f"unknown time zone {name}"
     return "is a directory" if found[0].is_dir() else "malformed time zone information"
-
-
-def _zone_exists(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ValueError, OSError, LookupError):
-        return False
-    return True
 
 
 def validate_schedule(schedule: str, zone: str | None, path: str, allow_zone: bool) -> list[FieldError]:
