@@ -121,7 +121,7 @@ class Protocol(HttpToolsProtocol):
             except httptools.HttpParserUpgrade as upgrade:
                 rest = self._without_upgrade(rest, upgrade.args[0])
             except httptools.HttpParserInvalidMethodError:
-                if disguised or stage is not _IDLE:
+                if disguised or stage is not _IDLE or rest is not data:  # after an upgrade, `data` is read otherwise
                     return self._refuse(HTTPStatus.BAD_REQUEST)
                 disguised = True
                 rest = self._in_disguise(data, self._complete - complete)

@@ -55,6 +55,18 @@ def test_an_unknown_method_has_its_answer_and_those_around_it_theirs(server: Api
         assert [wire.reply().status for _ in range(2)] == [405, 200]
 
 
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_a_body_after_a_wish_for_an_upgrade_is_never_read_as_a_request(server: ApiServer, framing: str) -> None:
+    """Two parsers would find different ends of the first request, so an unknown method after it is refused."""
+    with Wire(server) as wire:
+        hidden = wire.head(f"BREW {NAMESPACE}")
+        header = f"Content-Length: {len(hidden)}" if framing == "length" else "Transfer-Encoding: chunked"
+        sent = hidden if framing == "length" else b"%x\r\n%b\r\n0\r\n\r\n" % (len(hidden), hidden)
+        wire.send(wire.head(f"POST {CONFIG_MAPS}", JSON, header, *UPGRADE) + sent + wire.head("STIR /version"))
+        assert [wire.reply().status for _ in range(2)] == [400, 400]
+        assert wire.is_closed()
+
+
 def test_what_is_no_request_is_refused_after_the_answers_that_are_due(server: ApiServer) -> None:
     with Wire(server) as wire:
         wire.send(wire.head(f"GET {NAMESPACE}") * 3 + b"\x01\x02 nonsense\r\n\r\n")
