@@ -21,7 +21,7 @@ from gateway.jsontypes import JsonObject
 from gateway.memo import memo
 from gateway.schema import quantity, structural
 from gateway.schema.body import Body, has_infinity, not_a_float, parse_exactly, parse_to_decode, too_large
-from gateway.schema.errors import MOST_ITEMS, DecodeError, Marks, Mismatch, most_items
+from gateway.schema.errors import HEAVY, DecodeError, Marks, Mismatch, bounds_of
 from gateway.schema.exact import Number, PairsObject
 from gateway.schema.refusals import spelt
 from gateway.schema.repeated_members import merged
@@ -70,8 +70,8 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
     """
     if not sent and type(value) is Body:
         sent = len(value.raw)
-    most = sys.maxsize if report.trusted else most_items(sent) if sent else MOST_ITEMS
-    marks = Marks(most)
+    bounds = (sys.maxsize,) if report.trusted else bounds_of(sent)
+    marks = Marks(*bounds)
     source = value
     number = value.too_large if type(value) is Body else ""
     if number and type_.structural:
@@ -83,7 +83,7 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
     try:
         result: JsonObject = zero(type_) if value is None else _decoder(type_)(value, marks)
     except Mismatch:
-        return _second_look(type_, source, report, most)
+        return _second_look(type_, source, report, bounds)
     report.emptied |= marks.emptied
     if number and (not marks or has_infinity(result)):  # the decoder took it: it is in free-form JSON, or left out
         raise not_a_float(number)
@@ -94,7 +94,7 @@ def decode(type_: Type, value: Any, report: DecodeReport, sent: int = 0) -> Json
     return result
 
 
-def _second_look(type_: Type, source: Any, report: DecodeReport, most: int) -> JsonObject:
+def _second_look(type_: Type, source: Any, report: DecodeReport, bounds: tuple[int, ...]) -> JsonObject:
     """Raises the DecodeError for a value that did not fit. Returns the object if the value fits with exact numbers.
 
     A quantity, for example, may be a number, whose text counts.
@@ -105,7 +105,7 @@ def _second_look(type_: Type, source: Any, report: DecodeReport, most: int) -> J
     if type(source) is not PairsObject:
         exact = parse_exactly(source.raw) if type(source) is Body else spelt(source)
     examine(type_, exact, report.problems, report.keyless)
-    marks = Marks(most)
+    marks = Marks(*bounds)
     try:
         result: JsonObject = _decoder(type_)(merged(type_, exact), marks)
     except Mismatch:
@@ -211,6 +211,14 @@ def _list(type_: Type) -> Decoder:
         marks.take(len(value))
         return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
 
+    def decode_heavy(value: Any, marks: Marks) -> Any:
+        if type(value) is not list:
+            raise Mismatch
+        marks.take_heavy(len(value))
+        return [_zero_elem(type_) if item is None else decoder(item, marks) for item in value]
+
+    if elem.name in HEAVY:
+        return decode_heavy
     return decode_structs if elem.kind is TypeKind.STRUCT else decode_list
 
 

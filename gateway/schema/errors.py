@@ -1,18 +1,29 @@
 """The exceptions of decoding, and `Marks`, which decoders share while they read one object."""
 
+import sys
+
 MOST_ITEMS = 100_000
 """The most objects in all lists of one object of a built-in kind. etcd accepts 1.5 MiB, and an object with content
 takes more than 15 bytes. An empty one takes three bytes in a body, but hundreds of bytes with its defaults."""
 _FEW_ITEMS = 10_000
 _BYTES_OF_ITEM = 16
+HEAVY = frozenset({"v1.Container", "v1.EphemeralContainer"})
+"""Types of objects in lists that count more: each gets some ten values of defaults, and its fields are managed one by
+one, which takes 2 KB."""
+_BYTES_OF_HEAVY = 64
+MOST_HEAVY = 20_000
 
 
-def most_items(sent: int) -> int:
-    """The most objects in all lists of an object that was sent in so many bytes.
+def bounds_of(sent: int) -> tuple[int, int]:
+    """The most objects in all lists of an object that was sent in so many bytes (0: not known), and the most in one
+    list of a type of `HEAVY`.
 
     A short body with many empty objects would take a hundred times its size in memory.
     """
-    return min(MOST_ITEMS, max(_FEW_ITEMS, sent // _BYTES_OF_ITEM))
+    if not sent:
+        return MOST_ITEMS, MOST_HEAVY
+    items, heavy = (max(_FEW_ITEMS, sent // size) for size in (_BYTES_OF_ITEM, _BYTES_OF_HEAVY))
+    return min(MOST_ITEMS, items), min(MOST_HEAVY, heavy)
 
 
 MOST_DEFAULTS = 25_000
@@ -42,10 +53,10 @@ class Marks(list[None]):
     `emptied`: a decoder has left an empty list, map or string out.
     """
 
-    __slots__ = ("_left", "_most", "emptied")
+    __slots__ = ("_heavy", "_left", "_most", "emptied")
 
-    def __init__(self, most: int = MOST_ITEMS) -> None:
-        self._left = self._most = most
+    def __init__(self, most: int = MOST_ITEMS, heavy: int = sys.maxsize) -> None:
+        self._left, self._most, self._heavy = most, most, heavy
         self.emptied = False
 
     def take(self, count: int) -> None:
@@ -53,6 +64,12 @@ class Marks(list[None]):
         self._left -= count
         if self._left < 0:
             raise DecodeError(f"the lists of the object have more than {self._most} objects together; send fewer")
+
+    def take_heavy(self, count: int) -> None:
+        """As `take`, for a list of containers: an object has few such lists, and each has a bound of its own."""
+        if count > self._heavy:
+            raise DecodeError(f"a list of the object has more than {self._heavy} containers; send fewer")
+        self.take(count)
 
 
 class TooMany(DecodeError):

@@ -12,7 +12,7 @@ from gateway.schema.catalog import type_for
 from gateway.schema.decode import DecodeError, DecodeReport, decode, parse_to_decode
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
-from gateway.schema.errors import MOST_ITEMS
+from gateway.schema.errors import MOST_HEAVY, MOST_ITEMS
 from gateway.schema.order import in_go_order
 from gateway.schema.types import Type, TypeKind
 from tests.examples import examples
@@ -181,13 +181,27 @@ def test_numbers_in_free_json_are_not_lost(group: str, version: str, kind: str, 
 
 def test_the_lists_of_an_object_have_so_many_objects_together() -> None:
     half = [{}] * (MOST_ITEMS // 2)
-    spec: JsonObject = {"containers": half, "volumes": half}
+    spec: JsonObject = {"hostAliases": half, "volumes": half}
     decode(POD, {"spec": spec}, DecodeReport())
-    for more in ({"tolerations": [{}]}, {"tolerations": [{}], "containers": [1, *half[1:]]}):
+    for more in ({"tolerations": [{}]}, {"tolerations": [{}], "hostAliases": [1, *half[1:]]}):
         with pytest.raises(DecodeError):
             decode(POD, {"spec": spec | more}, DecodeReport())
     with pytest.raises(DecodeError, match=f"more than {MOST_ITEMS} objects together; send fewer"):
         decode(POD, {"spec": spec | {"tolerations": [{}]}}, DecodeReport())
+
+
+@pytest.mark.parametrize("member", ["containers", "initContainers", "ephemeralContainers"])
+@pytest.mark.parametrize(
+    ("sent", "most"), [(0, MOST_HEAVY), (300_000, 10_000), (960_000, 15_000), (3_000_000, MOST_HEAVY)]
+)
+def test_a_list_has_fewer_containers_than_other_objects(member: str, sent: int, most: int) -> None:
+    decode(POD, {"spec": {member: [{}] * most}}, DecodeReport(), sent)
+    with pytest.raises(DecodeError, match=f"a list of the object has more than {most} containers; send fewer"):
+        decode(POD, {"spec": {member: [{}] * (most + 1)}}, DecodeReport(), sent)
+
+
+def test_containers_in_etcd_are_not_bounded() -> None:
+    assert decode(POD, {"spec": {"containers": [{}] * (MOST_HEAVY + 1)}}, DecodeReport(trusted=True))
 
 
 def test_values_that_are_no_objects_are_not_counted() -> None:
