@@ -53,6 +53,10 @@ PROJECTS = {
     "knative": Project("knative.dev/serving@v0.51.0", "config/core/300-resources/*.yaml"),
     "crossplane": Project("github.com/crossplane/crossplane@v1.20.0", "cluster/crds/*.yaml"),
     "flux": Project("github.com/fluxcd/source-controller@v1.7.0", "config/crd/bases/*.yaml"),
+    "karpenter": Project("sigs.k8s.io/karpenter@v1.9.0", "pkg/apis/crds/*.yaml"),
+    "kueue": Project("sigs.k8s.io/kueue@v0.17.0", "config/components/crd/bases/*.yaml"),
+    "external-secrets": Project("github.com/external-secrets/external-secrets@v1.3.2", "config/crds/bases/*.yaml"),
+    "gatekeeper": Project("github.com/open-policy-agent/gatekeeper/v3@v3.23.1", "charts/gatekeeper/crds/*.yaml"),
 }
 
 
