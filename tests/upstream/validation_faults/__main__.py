@@ -7,7 +7,8 @@ Faulty objects of every built-in kind are made of valid ones (objects.yaml): eac
 type can be (wrongs.py), and what stands there as `faults`. They are created, and updated into, in dry runs. Kept is one
 fault for each field and wording of a cause, and some of what is accepted beside it; tests/unit replays them against
 validation alone. faults-1.37.json.gz has the kinds whose rules 1.37 changed: it was made with `--only` and `--to`.
-`--compare` replays all that were tried instead, and tells what differs: nothing is written then.
+`--compare` replays all that were tried instead, and tells what differs: nothing is written then. `--sample NUMBER` asks
+at most so many faults of each object, chosen by `--seed`, and all that objects.yaml names.
 
 No admission plug-in is to be on: what they say is not validation.
 """
@@ -18,10 +19,12 @@ import argparse
 import collections
 import contextlib
 import json
+import random
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import yaml
@@ -49,6 +52,8 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--kept", type=Path, nargs="+", default=[], help="such files, in place of asking everything")
     parser.add_argument("--only", default="", help="resources, separated by commas: nothing is written without --to")
     parser.add_argument("--to", type=Path, help=f"a file of recordings in place of {TARGET.name}")
+    parser.add_argument("--sample", type=int, default=0, help="faults asked of each object; 0, the default, means all")
+    parser.add_argument("--seed", default="0", help="which sample")
     parser.add_argument("--compare", action="store_true", help="tell what differs here, and write nothing")
     options = parser.parse_args(words)
     only = set(filter(None, options.only.split(",")))
@@ -60,7 +65,8 @@ def main(words: Sequence[str]) -> int:
         url = options.server or stack.enter_context(kube_apiserver(options.binaries, options.etcd, options.token))
         peer = Peer(url, options.token)
         version = peer.call("GET", "/version")[1]["gitVersion"]
-        tried = found or list(_tried(peer, only, minor_of(version)))
+        choose = partial(_sampled, options.sample, random.Random(options.seed))
+        tried = found or list(_tried(peer, only, minor_of(version), choose))
         print(f"{len(tried)} tried, {sum(map(is_judgement, tried))} of them refused by validation")
         if options.keep:
             write(options.keep, version, tried)
@@ -76,7 +82,16 @@ def main(words: Sequence[str]) -> int:
     return 0
 
 
-def _tried(peer: Peer, only: set[str], minor: str) -> Iterator[Case]:
+def _sampled(number: int, source: random.Random, found: list[Case]) -> list[Case]:
+    """At most `number` of the faults that are made from types, and all that are written by hand; 0 means all."""
+    made = [case for case in found if not case.written]
+    if not number or len(made) <= number:
+        return found
+    chosen = set(map(id, source.sample(made, number)))
+    return [case for case in found if case.written or id(case) in chosen]
+
+
+def _tried(peer: Peer, only: set[str], minor: str, choose: Callable[[list[Case]], list[Case]]) -> Iterator[Case]:
     document = yaml.safe_load((HERE / "objects.yaml").read_text())
     made = [base for base in bases(document, minor) if not only or base.resource in only]
     for base in made:
@@ -87,7 +102,7 @@ def _tried(peer: Peer, only: set[str], minor: str) -> Iterator[Case]:
     for base in made:
         if not base.notes:
             peer.remember(base)
-        asked = list(cases(base))
+        asked = choose(list(cases(base)))
         print(f"{base.resource} {base.name}: {len(asked)}", flush=True)
         peer.ask_all(asked)
         yield from asked
