@@ -9,12 +9,14 @@ hack/gotypes.json (facts of the Go types that OpenAPI does not tell; hack/gotype
     hack/catalog.py --check [--saved DIR]    # exit 1 unless the committed file is what would be written; without a
                                              # source only its Go facts are compared
     hack/catalog.py --minor 1.37 ...    # that of a minor that has a catalog of its own, with hack/gotypes-1.37.json
+    hack/catalog.py --on-demand DIR ... # DIR: documents of a kube-apiserver with --runtime-config=api/all=true
 
 Groups that have no Go types here (custom resources, aggregated APIs) are left out. Layout of the result:
 
     {"version": "1.36", "bareElements": whether OpenAPI gives elements of lists and maps no defaults; absent if not,
      "groups": [{"name", "versions": [{"version", "resources": [{"name", "kind", "singular", "namespaced", "verbs",
                 "shortNames", "categories", "subresources": [{"name", "kind", "verbs"}]}]}]}],    in discovery order
+     "onDemand": {"coordination.k8s.io/v1beta1": resources as above, of a version that is off by default},
      "kinds": {"apps/v1/Deployment": TYPE NAME},
      "types": {TYPE NAME: {"go", "is" or "fields", "atomic", "unions"}}}
 
@@ -41,6 +43,8 @@ sys.path.insert(0, str(ROOT))
 from hack.written import written  # noqa: E402
 
 OWN = ("1.37",)  # the minors that have a catalog of their own
+ON_DEMAND: dict[tuple[str, str], frozenset[str]] = {("coordination.k8s.io", "v1beta1"): frozenset({"LeaseCandidate"})}
+"""The kinds without a stable version that the server has; hack/gotypes/main.go has them, too."""
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 UNLISTED = (META, "io.k8s.api.apidiscovery.v2.")  # packages whose types are answered without being resources
@@ -162,6 +166,20 @@ def go_facts(field: list[Any]) -> Json:
     return {key: value for key, value in zip(GO_FIELD, field, strict=False) if value}
 
 
+def on_demand(fetch: Fetch | None, types: Json) -> tuple[Json, Json]:
+    """The resources of ON_DEMAND by group and version, and their schemas by type name; without `fetch` none."""
+    found: dict[str, list[Json]] = {}
+    schemas: dict[str, Json] = {}
+    for group in group_entries(fetch) if fetch else ():
+        for version in group["versions"]:
+            place = (group["name"], version["version"])
+            if kept := [each for each in version["resources"] if each["kind"] in ON_DEMAND.get(place, ())]:
+                found["/".join(place)] = kept
+                own = fetch(openapi_path(*place)).get("components", {}).get("schemas", {}) if fetch else {}
+                schemas |= {name: schema for name, schema in own.items() if f".{place[1]}." in name and name in types}
+    return found, schemas
+
+
 def kind_names(schemas: dict[str, Json], groups: list[Json], types: Json) -> dict[str, str]:
     """The type name of each kind; a kind that OpenAPI has no schema of lives in the package of its siblings."""
     kinds: dict[str, str] = {}
@@ -208,8 +226,8 @@ def element_defaults(schema: Any) -> bool:
     )
 
 
-def build(fetch: Fetch, go_types: Json) -> Json:
-    """The catalog as a JSON value."""
+def build(fetch: Fetch, go_types: Json, also: Fetch | None) -> Json:
+    """The catalog as a JSON value; `also` gives the documents of what is served on demand."""
     types = go_types["types"]
     schemas: dict[str, Json] = {}
     groups: list[Json] = []
@@ -221,12 +239,15 @@ def build(fetch: Fetch, go_types: Json) -> Json:
         if any(kind["group"] == group["name"] for kind in known):
             groups.append(group)
             schemas |= own
+    demanded, demanded_schemas = on_demand(also, types)
+    schemas = demanded_schemas | schemas
     names = {kind: name for kind, name in kind_names(schemas, groups, types).items() if name in types}
     kept = reachable(types, (name for name in types if name in names.values() or name.startswith(UNLISTED)))
     return {
         "version": fetch(openapi_path("", "v1"))["info"]["version"],
         "bareElements": not element_defaults(list(schemas.values())),
         "groups": groups,
+        "onDemand": demanded,
         "kinds": dict(sorted(names.items())),
         "types": {name: type_entry(types[name], schemas.get(name, {})) for name in sorted(kept)},
     }
@@ -251,6 +272,7 @@ def text_of(catalog: Json) -> str:
     parts = [
         f'"version":{compact(catalog["version"])}' + (',"bareElements":true' if catalog["bareElements"] else ""),
         block("groups", groups, "[]"),
+        block("onDemand", [f"{compact(k)}:{compact(v)}" for k, v in catalog["onDemand"].items()], "{}"),
         block("kinds", [f"{compact(k)}:{compact(v)}" for k, v in catalog["kinds"].items()], "{}"),
         block("types", [f"{compact(k)}:{compact(v)}" for k, v in catalog["types"].items()], "{}"),
     ]
@@ -274,6 +296,7 @@ def main() -> int:
     parser.add_argument("--server", help="URL of a running kube-apiserver")
     parser.add_argument("--token", default="", help="bearer token for --server")
     parser.add_argument("--saved", type=Path, help="folder of saved documents")
+    parser.add_argument("--on-demand", type=Path, help="folder of documents that have what is served on demand, too")
     parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
     parser.add_argument("--minor", default="", choices=("", *OWN), help="the minor whose catalog it is")
     options = parser.parse_args()
@@ -285,7 +308,8 @@ def main() -> int:
             parser.error("one of --server, --saved or --check is needed")
         return 0 if go_facts_fresh(target, json.loads(target.read_text()), go_types) else 1
     fetch = saved_documents(options.saved) if options.saved else live_documents(options.server, options.token)
-    return written(text_of(build(fetch, go_types)), target, options.check)
+    also = saved_documents(options.on_demand) if options.on_demand else None
+    return written(text_of(build(fetch, go_types, also)), target, options.check)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ PRIORITIES: dict[str, tuple[int, dict[str, int]]] = {
     "autoscaling": (17500, {"v1": 15, "v2": 30}),
     "batch": (17400, {"v1": 15}),
     "certificates.k8s.io": (17300, {"v1": 15, "v1beta1": 9}),
-    "coordination.k8s.io": (16500, {"v1": 15}),
+    "coordination.k8s.io": (16500, {"v1": 15, "v1beta1": 13, "v1alpha2": 12}),
     "discovery.k8s.io": (16200, {"v1": 15}),
     "events.k8s.io": (17750, {"v1": 15}),
     "flowcontrol.apiserver.k8s.io": (16100, {"v1": 21}),

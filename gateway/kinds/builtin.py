@@ -19,7 +19,7 @@ from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.kinds.selectable import VALUES, names_of
 from gateway.kinds.strategies import strategy_for
-from gateway.release.early_versions import EARLY, STABLE, deprecation, has, is_early
+from gateway.release.early_versions import EARLY, deprecation, has, is_early, like
 from gateway.release.gates import Gates
 from gateway.release.lifecycle import absent, announced_version, serves
 from gateway.release.minors import CATALOGS, CATALOGUED, version_priority
@@ -111,12 +111,14 @@ def _versions(catalog: Catalog) -> Iterator[VersionEntries]:
 def _with_early(catalog: Catalog, minor: str, early: frozenset[tuple[str, str]]) -> Iterator[VersionEntries]:
     """The catalog's versions, each group's followed by its versions in `early`."""
     for group, versions in groupby(_versions(catalog), itemgetter(0)):
-        entries: list[Entry] = []
+        entries: dict[str, list[Entry]] = {}
         for each in versions:
-            entries = each[2] if each[1] == STABLE else entries
+            entries[each[1]] = each[2]
             yield each
         for version in sorted((version for own, version in early if own == group), key=version_priority):
-            yield group, version, [each for each in entries if has(minor, group, version, each["kind"])]
+            model = EARLY[group, version].like
+            there = entries.get(model) or catalog.document["onDemand"].get(f"{group}/{model}", [])
+            yield group, version, [each for each in there if has(minor, group, version, each["kind"])]
 
 
 def _models(
@@ -187,7 +189,7 @@ def _announced(binary: str, compatible: str, stored: GroupVersion, kind: str) ->
 def _version(version: GroupVersion, entry: Entry, release: Release, catalog: Catalog) -> Version:
     gvk, gates = GroupVersionKind(*version, entry["kind"]), release.gates
     early = is_early(*gvk)
-    ruled = GroupVersion(version.group, STABLE) if early else version  # whose defaults it has
+    ruled = GroupVersion(version.group, like(*gvk))  # whose defaults it has
     return Version(
         gvk=gvk,
         make_type=partial(catalog.type_for, *gvk),

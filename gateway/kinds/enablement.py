@@ -59,14 +59,15 @@ def is_elsewhere(key: str, release: Release) -> bool:
 
 
 def switched_on(release: Release, overrides: Sequence[tuple[str, bool]]) -> frozenset[tuple[str, str]]:
-    """The groups and versions of `early_versions` of which `overrides` switch on a resource."""
+    """The groups and versions of `early_versions` of which `overrides` switch on a resource, and those that they are
+    like: objects are stored in these, served or not.
+    """
     said = dict(overrides)
     if not any(said.values()):
         return frozenset()
     found = early_versions(release)
-    return frozenset(
-        place for place, plurals in found.items() if any(_serves((*place, each), said) for each in plurals)
-    )
+    on = {place for place, plurals in found.items() if any(_serves((*place, each), said) for each in plurals)}
+    return frozenset(on | {(place[0], EARLY[place].like) for place in on} & EARLY.keys())
 
 
 def switched_off(registry: Registry, overrides: Sequence[tuple[str, bool]]) -> frozenset[Key]:

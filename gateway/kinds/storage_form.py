@@ -7,7 +7,7 @@ from typing import Protocol
 
 from gateway.jsontypes import JsonObject, loads
 from gateway.kinds.identity import GroupVersion, GroupVersionKind
-from gateway.release.early_versions import STABLE, read_as_stable
+from gateway.release.early_versions import read_as
 from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.empty_lists import null_empty_lists
 from gateway.schema.encode import encode_stored
@@ -104,8 +104,8 @@ def _version(model: StoredKind, api_version: str, kind: str) -> StoredVersion:
     """The version of a stored value by its apiVersion and kind. Raises ValueError if it is none of the model's."""
     named = GroupVersion.parse(api_version)
     found = model.versions.get(named)
-    if found is None and read_as_stable(*named, kind):
-        found = model.versions.get(GroupVersion(named.group, STABLE))
+    if found is None:
+        found = model.versions.get(GroupVersion(named.group, read_as(*named, kind)))
     if found is None or kind != model.kind:
         known = f'"{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
         raise ValueError(f"no kind {known}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from gateway.jsontypes import JsonObject, loads
-from gateway.release.early_versions import EARLY, STABLE, is_early
+from gateway.release.early_versions import EARLY, is_early, like
 from gateway.release.minors import DEFAULT, catalog_file
 from gateway.schema.types import Field, Omit, Type, TypeKind
 
@@ -96,8 +96,9 @@ class Catalog:
         """The definition name of a kind. Kinds of meta/v1 (DeleteOptions) are in every group. Raises KeyError."""
         name = self.document["kinds"].get(f"{group}/{version}/{kind}")
         if name is None and is_early(group, version, kind.removesuffix("List")):
-            stable = self.document["kinds"].get(f"{group}/{STABLE}/{kind}")
-            name = stable and stable.replace(f".{STABLE}.", f".{version}.")
+            other = like(group, version, kind.removesuffix("List"))
+            model = self.document["kinds"].get(f"{group}/{other}/{kind}")
+            name = model and model.replace(f".{other}.", f".{version}.")
         if name is None and META + kind in self.document["types"]:
             name = META + kind
         if name is None:
@@ -110,12 +111,12 @@ class Catalog:
         return self._early_entry(type_name) if found is None else found
 
     def _early_entry(self, name: str) -> JsonObject | None:
-        """The entry of a type of a beta version, made from that of v1."""
+        """The entry of a type of an early version, made from that of the version that it is like."""
         package, _, type_ = name.rpartition(".")
         if (found := _EARLY_PACKAGES.get(package)) is None:
             return None
         version, early = found
-        stable = package.removesuffix(version) + STABLE
+        stable = package.removesuffix(version) + early.like
         if (entry := self.document["types"].get(f"{stable}.{type_}")) is None:
             return None
 
@@ -126,7 +127,7 @@ class Catalog:
             kept = {key: value for key, value in facts.items() if key != "enum"} if own in early.plain else facts
             return {**kept, "type": facts["type"].replace(f"{stable}.", f"{package}.")}
 
-        made = {**entry, "go": entry["go"].replace(f"{STABLE}.", f"{version}.", 1)}
+        made = {**entry, "go": entry["go"].replace(f"{early.like}.", f"{version}.", 1)}
         if "fields" in entry:
             made["fields"] = [renamed(facts) for facts in entry["fields"]]
         return made

@@ -1,6 +1,6 @@
-// Prints facts about the Go types of Kubernetes' stable API versions, as JSON: what OpenAPI does not say and a server
-// needs to decode, encode and describe objects as kube-apiserver does (Go type names in error messages, which zero
-// values are written, protobuf field numbers, patch tags).
+// Prints facts about the Go types of Kubernetes' stable API versions, and of the kinds in `onDemand`, as JSON: what
+// OpenAPI does not say and a server needs to decode, encode and describe objects as kube-apiserver does (Go type names
+// in error messages, which zero values are written, protobuf field numbers, patch tags).
 //
 // Run it from this folder after changing the module versions in go.mod:
 //
@@ -161,11 +161,20 @@ func main() {
 		record(also)
 	}
 	for kind, t := range all.AllKnownTypes() {
-		if stable.MatchString(kind.Version) && !strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/internalversion") {
+		if (stable.MatchString(kind.Version) || isOnDemand(kind)) && !strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/pkg/apis/meta/internalversion") {
 			record(t)
 		}
 	}
 	print()
+}
+
+// onDemand has the version of each kind that has no stable one.
+var onDemand = map[string]string{
+	"coordination.k8s.io/LeaseCandidate": "v1beta1",
+}
+
+func isOnDemand(kind schema.GroupVersionKind) bool {
+	return onDemand[kind.Group+"/"+strings.TrimSuffix(kind.Kind, "List")] == kind.Version
 }
 
 // print writes one type a line, so that changes between versions read well.

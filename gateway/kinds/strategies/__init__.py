@@ -59,6 +59,7 @@ MODULES: dict[GroupResource, str] = {
     GroupResource("rbac.authorization.k8s.io", "rolebindings"): "rolebindings",
     GroupResource("rbac.authorization.k8s.io", "clusterrolebindings"): "clusterrolebindings",
     GroupResource("coordination.k8s.io", "leases"): "leases",
+    GroupResource("coordination.k8s.io", "leasecandidates"): "leasecandidates",
     GroupResource("scheduling.k8s.io", "priorityclasses"): "priorityclasses",
     GroupResource("", "persistentvolumes"): "persistentvolumes",
     GroupResource("", "persistentvolumeclaims"): "persistentvolumeclaims",

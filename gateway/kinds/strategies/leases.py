@@ -8,6 +8,15 @@ from gateway.kinds.write_context import WriteContext
 from gateway.validation.field import FieldError, forbidden, invalid, not_supported
 from gateway.validation.formats import NOT_NEGATIVE, validate_qualified_name
 
+OLDEST = "OldestEmulationVersion"
+
+
+def judge_strategy(strategy: str) -> list[FieldError]:
+    """The errors of a strategy by which a leader is elected: of a Lease, or of a LeaseCandidate."""
+    if "/" in strategy:
+        return validate_qualified_name("spec.strategy.strategy", strategy)
+    return [] if strategy == OLDEST else [not_supported("spec.strategy.strategy", strategy, (OLDEST,))]
+
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     spec, found = obj.get("spec", {}), list[FieldError]()
@@ -17,10 +26,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
     if transitions is not None and transitions < 0:
         found.append(invalid("spec.leaseTransitions", transitions, NOT_NEGATIVE))
     strategy = spec.get("strategy")
-    if strategy is not None and "/" in strategy:
-        found += validate_qualified_name("spec.strategy.strategy", strategy)
-    elif strategy is not None and strategy != "OldestEmulationVersion":
-        found.append(not_supported("spec.strategy.strategy", strategy, ("OldestEmulationVersion",)))
+    if strategy is not None:
+        found += judge_strategy(strategy)
     if spec.get("preferredHolder") and not strategy:
         found.append(forbidden("spec.preferredHolder", "may only be specified if `strategy` is defined"))
     return found

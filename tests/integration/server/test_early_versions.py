@@ -11,6 +11,7 @@ from tests.forked import api_server
 from tests.integration.server.client import ask
 
 ADMISSION, CLASSES = "admissionregistration.k8s.io", "/apis/resource.k8s.io/{}/deviceclasses"
+_NEEDED = "spec.emulationVersion: Required value: must be specified when `strategy` is 'OldestEmulationVersion'"
 DRIVER = {"selectors": [{"cel": {"expression": 'device.driver == "a"'}}]}
 
 
@@ -77,6 +78,60 @@ def _labels_by_a_policy(server: ApiServer) -> object:
     assert ask(server, "POST", policies.replace("policies", "policybindings"), binding).status == 201
     made = ask(server, "POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": "a"}})
     return made.json["metadata"].get("labels")
+
+
+def test_a_kind_without_v1_is_written_in_each_of_its_versions(server: ApiServer) -> None:
+    candidates = "/apis/coordination.k8s.io/{}/namespaces/default/leasecandidates"
+    spec = {
+        "leaseName": "l",
+        "binaryVersion": "1.2.3",
+        "emulationVersion": "1.2.0",
+        "strategy": "OldestEmulationVersion",
+    }
+    made = ask(server, "POST", candidates.format("v1beta1"), {"metadata": {"name": "a"}, "spec": spec})
+    assert made.status == 201 and made.json["spec"] == spec
+    deprecated = '299 - "coordination.k8s.io/v1beta1 LeaseCandidate is deprecated in v1.36+, unavailable in v1.39+"'
+    assert made.headers["warning"] == deprecated
+    assert (
+        ask(server, "GET", candidates.format("v1alpha2") + "/a").status == 404
+    )  # api/beta names the beta version alone
+    spec |= {"leaseName": "other", "binaryVersion": "1.0.0"}
+    refused = ask(server, "PUT", candidates.format("v1beta1") + "/a", {**made.json, "spec": spec})
+    assert [(each["field"], each["message"]) for each in refused.json["details"]["causes"]] == [
+        ("spec.binaryVersion", 'Invalid value: "1.0.0": must be greater than or equal to `emulationVersion`'),
+        ("spec.leaseName", 'Invalid value: "other": field is immutable'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("changes", "causes"),
+    [
+        ({"leaseName": ""}, ["spec.leaseName: Required value"]),
+        ({"binaryVersion": ""}, ["spec.binaryVersion: Required value"]),
+        (
+            {"emulationVersion": "v1"},
+            ['spec.emulationVersion: Invalid value: "v1": must be a valid semantic version', _NEEDED],
+        ),
+        ({"emulationVersion": ""}, [_NEEDED]),
+        ({"strategy": ""}, ["spec.strategy: Required value"]),
+        (
+            {"strategy": "Odd"},
+            ['spec.strategy.strategy: Unsupported value: "Odd": supported values: "OldestEmulationVersion"'],
+        ),
+    ],
+)
+def test_a_faulty_candidate_is_refused(server: ApiServer, changes: dict[str, str], causes: list[str]) -> None:
+    """As kube-apiserver 1.37.2 refuses them."""
+    spec = {
+        "leaseName": "l",
+        "binaryVersion": "1.2.3",
+        "emulationVersion": "1.2.0",
+        "strategy": "OldestEmulationVersion",
+    }
+    body = {"metadata": {"name": "faulty"}, "spec": spec | changes}
+    refused = ask(server, "POST", "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates", body)
+    assert refused.status == 422
+    assert [f"{each['field']}: {each['message']}" for each in refused.json["details"]["causes"]] == causes
 
 
 def test_an_apply_in_each_version_owns_its_fields_in_that_version(server: ApiServer) -> None:

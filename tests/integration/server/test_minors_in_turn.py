@@ -18,7 +18,7 @@ from apiserver_gateway.testing.requests import Refused, ask
 from apiserver_gateway.testing.server import ApiServer
 from gateway.credentials.certificates import new_authority
 from gateway.jsontypes import loads
-from gateway.kinds.builtin import builtin_registry
+from gateway.kinds.builtin import builtin_registry, early_versions
 from gateway.release.minors import DEFAULT
 from gateway.release.release import release_of
 from storage.embedded import EmbeddedEtcd
@@ -38,6 +38,14 @@ LATER: dict[str, Any] = {
     },
     "/apis/storage.k8s.io/v1/csidrivers": {"preventPodSchedulingIfMissing": True},
 }
+# kinds that are served if they are switched on
+ON_DEMAND: dict[str, Any] = {
+    "/apis/coordination.k8s.io/v1beta1/namespaces/default/leasecandidates": {
+        **{"leaseName": "l", "strategy": "OldestEmulationVersion"},
+        **{"binaryVersion": "1.2.3", "emulationVersion": "1.2.3"},
+    },
+}
+ALL = "--runtime-config=api/all=true"
 # made by a kubelet alone; and those whose status the server writes
 NOT_MADE = {"PodCertificateRequest", "APIService", "CustomResourceDefinition"}
 PATIENCE = 60.0  # seconds that etcd may take, on a busy machine too
@@ -60,7 +68,7 @@ def of_each_kind() -> Iterator[tuple[str, Any]]:
 
 
 def later() -> Iterator[tuple[str, Any]]:
-    for path, spec in LATER.items():
+    for path, spec in (LATER | ON_DEMAND).items():
         yield path, {"metadata": {"name": "later"}, "spec": spec}
 
 
@@ -96,29 +104,31 @@ def shown(api: ApiServer, path: str) -> list[str]:
         return []
 
 
-@pytest.mark.parametrize("first", ["1.36", "1.37"])
-def test_objects_of_every_kind_outlast_other_minors(first: str) -> None:
+@pytest.mark.parametrize(("first", "flags"), [("1.36", []), ("1.37", [ALL])])
+def test_objects_of_every_kind_outlast_other_minors(first: str, flags: list[str]) -> None:
     with EmbeddedEtcd() as etcd:
 
-        def serving(minor: str) -> Any:
+        def serving(minor: str, *also: str) -> Any:
             named = () if minor == DEFAULT else (f"--kubernetes-version={minor}",)
-            return api_server(*FLAGS, *named, etcd_servers=etcd.endpoint)
+            return api_server(*FLAGS, *named, *also, etcd_servers=etcd.endpoint)
 
         with serving(first) as api:
             ask(api, "POST", "/api/v1/namespaces", {"metadata": {"name": NAME}})
             paths = make(api, of_each_kind())
         made = stored(etcd)
-        with serving("1.37") as api:
+        with serving("1.37", ALL) as api:
             paths += make(api, later())
         before = stored(etcd)
         assert made.items() <= before.items()
         for minor in ("1.36", "1.37", "1.36", "1.34"):
-            with serving(minor) as api:
+            with serving(minor, *flags) as api:
+                assert all(("later" in shown(api, path)) is bool(flags) for path in ON_DEMAND)
                 for path in LATER:
                     assert ("later" in shown(api, path)) is (minor == "1.37" or path.endswith("csidrivers"))
             assert stored(etcd) == before, minor
-        with serving("1.37") as api:
+        with serving("1.37", ALL) as api:
             assert all(shown(api, path) for path in paths)
-    resources = builtin_registry(release=release_of(minor="1.37")).resources.values()
+    release = release_of(minor="1.37")
+    resources = builtin_registry(release=release, early=frozenset(early_versions(release))).resources.values()
     kinds = {each.kind for each in resources if each.model.storage_prefix and not each.subresource}
     assert kinds - {each["kind"] for each in map(loads, before.values())} == NOT_MADE

@@ -19,6 +19,7 @@ from gateway.schema.types import Type, TypeKind
 from gateway.settings.runtime_config import overrides
 
 CLAIMS = ("resource.k8s.io", "v1beta2")
+CANDIDATES = [("coordination.k8s.io", "v1beta1"), ("coordination.k8s.io", "v1alpha2")]
 POLICIES = ("admissionregistration.k8s.io", "v1beta1")
 
 
@@ -34,7 +35,7 @@ def test_every_kind_of_the_table_is_known_and_has_a_type(place: tuple[str, str])
     catalog = catalog_of(DEFAULT)
     for kind in EARLY[place].kinds:
         assert has(DEFAULT, *place, kind) and knows(DEFAULT, *place, kind)
-        early, stable = catalog.type_for(*place, kind), catalog.type_for(place[0], "v1", kind)
+        early, stable = catalog.type_for(*place, kind), catalog.type_for(place[0], EARLY[place].like, kind)
         assert early.name == f"{place[1]}.{kind}" and _shape(early) == _shape(stable)
         assert catalog.type_for(*place, f"{kind}List").fields["items"].type.elem is early
 
@@ -43,7 +44,7 @@ def test_every_kind_of_the_table_is_known_and_has_a_type(place: tuple[str, str])
 def test_empty_lists_are_told_apart_as_in_v1(place: tuple[str, str]) -> None:
     sent = {"spec": {"devices": [], "sharedCounters": []}}
     for kind in EARLY[place].kinds:
-        early, stable = (catalog_of(DEFAULT).type_for(place[0], each, kind) for each in (place[1], "v1"))
+        early, stable = (catalog_of(DEFAULT).type_for(place[0], each, kind) for each in (place[1], EARLY[place].like))
         assert unstored(early, sent) == unstored(stable, sent)
         assert (kind == "ResourceSlice") is bool(unstored(early, sent))
 
@@ -69,7 +70,7 @@ def test_they_are_off_until_a_version_stage_or_resource_is_switched_on() -> None
 
 
 def test_a_minor_has_those_whose_v1_is_known_here() -> None:
-    assert set(early_versions(release_of(minor="1.34"))) == {POLICIES, CLAIMS}
+    assert set(early_versions(release_of(minor="1.34"))) == {POLICIES, CLAIMS, *CANDIDATES}
     assert set(early_versions(release_of())) == set(EARLY)
     assert "devicetaintrules" not in early_versions(release_of(minor="1.34"))[CLAIMS]
 
@@ -85,7 +86,7 @@ def test_the_warning_is_that_of_the_minor() -> None:
 
 @pytest.mark.parametrize(
     ("group", "version", "kind"),
-    [(*place, kind) for place, early in EARLY.items() for kind in sorted(early.kinds)]
+    [(*place, kind) for place, early in EARLY.items() if early.like == "v1" for kind in sorted(early.kinds)]
     + [("certificates.k8s.io", "v1beta1", "PodCertificateRequest")],
 )
 def test_objects_that_a_kube_apiserver_stored_in_them_are_read(group: str, version: str, kind: str) -> None:
@@ -101,6 +102,22 @@ def test_where_the_minor_does_not_serve_v1_objects_are_stored_in_them() -> None:
     assert early is not None and early.storage_version == "admissionregistration.k8s.io/v1beta1"
     later = _registry("admissionregistration.k8s.io/v1beta1=true").by_kind(*POLICIES, "MutatingAdmissionPolicy")
     assert later is not None and later.storage_version == "admissionregistration.k8s.io/v1"
+
+
+def _plurals(registry: Registry, group: str, version: str) -> set[str]:
+    return {each.resource for each in registry.of_version(group, version)}
+
+
+@pytest.mark.parametrize("on", ["v1beta1=true", "v1alpha2=true", "v1beta1=true,coordination.k8s.io/v1alpha2=true"])
+def test_a_kind_without_v1_is_stored_in_its_highest_version_whichever_is_on(on: str) -> None:
+    registry = _registry(f"coordination.k8s.io/{on}")
+    served = {version for place, version in CANDIDATES if "leasecandidates" in _plurals(registry, place, version)}
+    assert served == {version for _, version in CANDIDATES if f"{version}=" in on}
+    resource = registry.by_kind(*CANDIDATES[0], "LeaseCandidate")
+    assert resource is not None and resource.storage_version == "coordination.k8s.io/v1beta1"
+    for _, version in CANDIDATES:
+        obj = {"apiVersion": f"coordination.k8s.io/{version}", "kind": "LeaseCandidate", "metadata": {"name": "a"}}
+        assert loads(resource.model.canonicalise(dumps(obj)))["apiVersion"] == "coordination.k8s.io/v1beta1"
 
 
 def test_openapi_names_their_kinds_and_types() -> None:
