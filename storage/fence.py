@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from time import monotonic
 
 from storage.errors import Fenced, WholeDeleted, WholeReplaced
 from storage.etcd import EtcdClient
 from storage.etcd.kv import Guard
+from storage.etcd.operations import is_there, put
 from storage.etcd.results import KeyValue
 
 _DELETED = "what the object belongs to has been deleted"
 REPLACED = "what the object belongs to has just been restored from a backup"
+ANNOUNCED = 30.0  # seconds during which writes may begin after an announcement
 
 
 class Fence:
@@ -24,6 +27,9 @@ class Fence:
         """`is_ours` says whether a value of the key names this process as the holder."""
         self.key, self.revision = key, 0
         self._is_ours = is_ours
+
+    async def announce(self, client: EtcdClient) -> None:
+        """Called before each write. Does nothing, because not all fences announce writes."""
 
     def guard(self) -> Guard:
         """The comparison for a write. Raises Fenced if the key is not held."""
@@ -51,8 +57,22 @@ class Existence(Fence):
     it, by a restore, ends those of all who have not read it since.
     """
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, announcement: bytes = b"") -> None:
+        """`announcement` is a key that is put before the first write, and before a write after some time: whoever has
+        to work on the writes finds the key, also if all processes that knew of the writes have ended.
+        """
         super().__init__(key, lambda _: True)
+        self._announcement, self._until = announcement, 0.0
+        self._announcing = asyncio.Lock()
+
+    async def announce(self, client: EtcdClient) -> None:
+        """Puts the announcement if that has to be done before a write. Raises StorageError."""
+        if not self._announcement or monotonic() < self._until:
+            return
+        async with self._announcing:
+            if (now := monotonic()) >= self._until:
+                await client.txn([is_there(self.key)], [put(self._announcement, b"")])  # else the write fails, too
+                self._until = now + ANNOUNCED
 
     async def learn(self, client: EtcdClient) -> KeyValue:
         """Reads the key, before the first write. Raises WholeDeleted if it is absent, StorageError."""

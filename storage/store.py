@@ -189,6 +189,7 @@ class EtcdStore:
     ) -> SwapResult:
         outpost, within = self._outpost, self._within
         while True:
+            await (fence if within is None else within).announce(self.client)
             guard = fence.guard() if outpost is None else await outpost.guard()
             if within is not None:
                 guard = Guard(guard.key, guard.revision, within.guard())

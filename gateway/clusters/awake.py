@@ -152,6 +152,13 @@ class Awake:
         works = works or not all(queue.idle for queue in gateway.controllers.queues())
         return None if works else self._used
 
+    @property
+    def is_done(self) -> bool:
+        """Whether its controllers run in this process, or need not run, and have nothing left to do."""
+        gateway = self.gateway
+        looked = self._fence is not None and (self._needs_no_controllers() or gateway.controllers.have_looked)
+        return looked and gateway.definitions.at_rest
+
     def lead(self, fence: Fence) -> None:
         """Runs its controllers while the process holds the root's lease, and if they may have something to do."""
         self._fence = fence

@@ -18,6 +18,8 @@ MADE = BORN
 """Below the prefix of a control plane: the key that says that it has all objects that it begins with. Each write of a
 request compares it, so none is made once it is gone.
 """
+ANNOUNCEMENTS = b"working/"
+"""Below the common prefix, where no control plane is: a key for each one that may have unfinished work, by uid."""
 
 _SYSTEM = "system:"
 READY, MAKING, ENDING = "Ready", "Making", "Ending"

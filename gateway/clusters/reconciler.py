@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from gateway.clusters.default_objects import SCRATCH, clear, clear_unmade, default_objects, is_made
 from gateway.clusters.definition import (
+    ANNOUNCEMENTS,
     ENDING,
     FINALIZER,
     GROUP,
@@ -33,6 +34,7 @@ from gateway.clusters.secrets import (
 from gateway.clusters.table import Table
 from gateway.clusters.template_copy import TooMuch
 from gateway.clusters.templates import ClusterTemplate
+from gateway.clusters.unfinished import UnfinishedWork
 from gateway.http.user import ITSELF
 from gateway.jsontypes import JsonObject, dumps, loads
 from gateway.kinds.metadata import now_text
@@ -42,6 +44,7 @@ from gateway.work_queue import WorkQueue, work
 from gateway.writing.actor import Actor
 from gateway.writing.options import DeleteOptions
 from storage.errors import StorageError
+from storage.etcd.operations import delete
 from storage.fence import Fence
 from storage.leading import Leading
 
@@ -89,6 +92,7 @@ class Reconciler:
         try:
             async with TaskGroup() as group:
                 group.create_task(work(self._queue, self._reconcile, _WORKERS))
+                group.create_task(UnfinishedWork(self._table, self._leading).run())
                 for name in self._table.names:
                     self._queue.add(name)
                 while True:
@@ -221,6 +225,7 @@ class Reconciler:
         templates = self._table.templates
         await templates.adopt(self._leading, of.uid, await client.get(root + MADE))
         self._root.feed.passed(await clear(self._leading, root))
+        await self._leading.txn([], [delete(self._table.common.root + ANNOUNCEMENTS + of.uid.encode())])
         self._root.feed.passed(await templates.end(self._leading, of.uid))  # last: no writer is left below the root
         if of.uid in (self._owners(of.name) or ()):
             secrets = self._actor.of("", "v1", "secrets")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from time import monotonic
 
 from gateway.clusters.awake import Awake, PartMakers
-from gateway.clusters.definition import GROUP, MADE, PLURAL, READY, VERSION, ClusterDefinition, described
+from gateway.clusters.definition import ANNOUNCEMENTS, GROUP, MADE, PLURAL, READY, VERSION, ClusterDefinition, described
 from gateway.clusters.door import Door
 from gateway.clusters.lookups import ClusterLookups, Lookups
 from gateway.clusters.outbound import OutboundRules
@@ -87,6 +87,10 @@ class Table:
     def row(self, name: str) -> ClusterRow | None:
         """The row of a control plane; None if there is none of the name."""
         return self._rows.get(name)
+
+    def of_uid(self, uid: str) -> ClusterRow | None:
+        """The row of the control plane with a uid; None if there is none."""
+        return self._rows.get(self._names.get(uid, ""))
 
     @property
     def uids(self) -> Collection[str]:
@@ -272,7 +276,8 @@ class Table:
 
     async def _beginning(self, of: ClusterDefinition) -> Beginning:
         """The fence of a control plane's writes, and the objects that it begins with. Raises StorageError."""
-        existence = Existence(self.common.root + of.uid.encode() + b"/" + MADE)
+        root, uid = self.common.root, of.uid.encode()
+        existence = Existence(root + uid + b"/" + MADE, root + ANNOUNCEMENTS + uid)
         return existence, await self.templates.seeds(of.uid, await existence.learn(self.common.client))
 
     async def copy_of(self, of: ClusterDefinition) -> tuple[ClusterTemplate, str]:
@@ -296,7 +301,7 @@ class Table:
         """Wakes a control plane that another process has changed, so that the controllers of this process handle the
         changes.
         """
-        row = self._rows.get(self._names.get(uid, ""))
+        row = self.of_uid(uid)
         if row is None or row.described.phase != READY or self._fence is None:
             return
         if row.awake is None and row.waking is None:
@@ -306,7 +311,7 @@ class Table:
         """Frees the memory of a control plane whose objects a restore has exchanged. The next request loads it; where
         its controllers run, it is loaded at once.
         """
-        row = self._rows.get(self._names.get(uid, ""))
+        row = self.of_uid(uid)
         if row is None:
             return
         row.restores += 1

@@ -18,7 +18,7 @@ from hashlib import sha1, sha256
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from gateway.clusters.definition import MADE
+from gateway.clusters.definition import ANNOUNCEMENTS, MADE
 from gateway.jsontypes import dumps, loads
 from gateway.kinds.metadata import now_text
 from storage.errors import StorageError
@@ -72,6 +72,11 @@ class ClusterTemplate:
         """The values, cut at their holes; each second piece is a number."""
         holes = re.compile(re.escape(self.hole) + rb"([0-9]{12})")
         return [holes.split(value) for value in self.values]
+
+    @cached_property
+    def has_endings(self) -> bool:
+        """Whether an object may be one that is being deleted."""
+        return any(b'"deletionTimestamp":' in value for value in self.values)
 
     @cached_property
     def contents(self) -> Contents:
@@ -150,7 +155,7 @@ class ClusterTemplates:
 
     def __init__(self, client: EtcdClient, root: bytes) -> None:
         """`root` is the common prefix of all control planes."""
-        self._client, self._root = client, root + PART
+        self._client, self._root, self._announcements = client, root + PART, root + ANNOUNCEMENTS
         # those in use, and the last ones: another process may have removed the others
         self._known: WeakValueDictionary[str, ClusterTemplate] = WeakValueDictionary()
         self._last: deque[ClusterTemplate] = deque(maxlen=_LAST)
@@ -216,7 +221,10 @@ class ClusterTemplates:
                 await leading.txn([], [put(key, b"") for key in self._uses(template.digest, uid)])
                 await self.keep(leading, template)
             content = dumps({"template": template.digest, "time": now_text(), "roles": roles})
-            answer = await leading.txn([mod_revision_is(root + MADE, 0)], [put(root + MADE, content)])
+            puts = [put(root + MADE, content)]
+            if uid and template.has_endings:
+                puts.append(put(self._announcements + uid.encode(), b""))
+            answer = await leading.txn([mod_revision_is(root + MADE, 0)], puts)
             return answer.revision if answer.succeeded else 0  # else the revision may be of another write
 
     async def exchange(self, leading: Leading, root: bytes, template: ClusterTemplate, uid: str, roles: str) -> int:
@@ -231,6 +239,7 @@ class ClusterTemplates:
             await self.keep(leading, template)
             # first the key that tells servers of it: so no client sees deletions
             exchanged = [put(made, content), delete(root, made), delete(made + b"\0", prefix_end(root))]
+            exchanged.append(put(self._announcements + uid.encode(), b""))
             # another exchange may have ended the use since
             kept = [is_there(self._use(template.digest, uid)), is_there(self._prefix(template.digest) + _FIRST)]
             answer = await leading.txn(kept, exchanged)

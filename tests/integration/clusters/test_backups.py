@@ -14,7 +14,7 @@ from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import SentRequest
 from gateway.clusters.backups import NoControlPlane, _Place, _place, restore_cluster, take_cluster
-from gateway.clusters.definition import MADE
+from gateway.clusters.definition import ANNOUNCEMENTS, MADE
 from gateway.clusters.roles import ROLES
 from gateway.clusters.templates import ClusterTemplate, ClusterTemplates
 from storage.backups.file import BackupKey, InvalidBackup, Writer, read, verify
@@ -45,7 +45,7 @@ def state(cluster: Cluster) -> dict[str, Any]:
 async def keys(etcd: EtcdClient, server: ApiServer, *without: Cluster) -> dict[bytes, tuple[bytes, int]]:
     """All keys of the root and of all control planes but some, and when each was written last."""
     own = (b"/apiserver-gateway/", b"/masterleases/", b"/leases/", b"/events/", b"-clusters/templates/")
-    parts = tuple(ROOT + uid(server, each).encode() for each in without)
+    parts = tuple(ROOT + below + uid(server, each).encode() for each in without for below in (b"", ANNOUNCEMENTS))
     found = (await etcd.prefix(PREFIX.encode())).kvs
     return {
         kv.key: (kv.value, kv.mod_revision)

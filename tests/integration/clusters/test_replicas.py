@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import SentRequest
 from gateway.clusters.backups import restore_cluster, take_cluster
+from gateway.clusters.definition import ANNOUNCEMENTS
 from storage.backups.file import verify
 from storage.etcd import EtcdClient, EtcdSettings
 from tests.conftest import PATIENCE
@@ -132,3 +134,27 @@ async def prefix_of(endpoint: str, cluster: Cluster) -> str:
     async with EtcdClient(EtcdSettings(endpoints=(endpoint,), timeout=PATIENCE)) as etcd:
         found = (await etcd.prefix(b"/replicas-", keys_only=True)).kvs
     return next(kv.key.removesuffix(name).decode() for kv in found if kv.key.endswith(name))
+
+
+async def test_the_next_leader_ends_what_a_killed_one_has_begun(
+    servers: tuple[ApiServer, ApiServer], etcd_endpoint: str
+) -> None:
+    """No request wakes the control plane there: an announcement in etcd names it, and none names an unchanged one."""
+    first, second = servers
+    one, untouched = made(first), made(first)
+    ask(one, "POST", NAMESPACES, {"metadata": {"name": "team"}})
+    ask(one, "POST", f"{NAMESPACES}/team/configmaps", {"metadata": {"name": "held", "finalizers": ["a.b/c"]}})
+    ask(one, "DELETE", f"{NAMESPACES}/team")
+    prefix = await prefix_of(etcd_endpoint, one)
+    first.kill()
+    async with EtcdClient(EtcdSettings(endpoints=(etcd_endpoint,), timeout=PATIENCE)) as etcd:
+        uids = {each: ask(second, "GET", f"{PATH}/{each.name}")["metadata"]["uid"] for each in (one, untouched)}
+        announced = (await etcd.prefix(f"{prefix}-clusters/{ANNOUNCEMENTS.decode()}".encode(), keys_only=True)).kvs
+        assert [kv.key.decode().rpartition("/")[2] for kv in announced] == [uids[one]]
+        below = f"{prefix}-clusters/{uids[one]}"
+        await etcd.write([], [f"{below}/configmaps/team/held".encode()])
+        namespace = f"{below}/namespaces/team".encode()
+        async with asyncio.timeout(PATIENCE), etcd.watch(namespace) as changes:
+            while await etcd.get(namespace) is not None:
+                await anext(changes)
+    made(second).delete()

@@ -9,6 +9,7 @@ import pytest
 
 from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, condition, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
+from gateway.clusters.definition import ANNOUNCEMENTS
 from storage.etcd import EtcdClient
 from tests.integration.clusters.test_isolation import account_token
 from tests.integration.clusters.test_life import MAPS, ROOT, absent
@@ -105,3 +106,20 @@ def test_a_template_that_is_missing_is_told_and_awaited(server: ApiServer) -> No
     with server.cluster("comes-later"):
         wait_for(server, f"{PATH}/waits", condition("Ready"))
     ask(server, "DELETE", f"{PATH}/waits")
+
+
+@pytest.mark.parametrize("ends", [True, False])
+async def test_the_end_of_a_copied_namespace_is_announced(server: ApiServer, etcd: EtcdClient, ends: bool) -> None:
+    """Its controllers have to run, though nobody has used the copy."""
+    with server.cluster() as cluster:
+        ask(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+        ask(cluster, "POST", "/api/v1/namespaces/team/configmaps", {"metadata": {"name": "a", "finalizers": ["a.b/c"]}})
+        if ends:
+            ask(cluster, "DELETE", "/api/v1/namespaces/team")
+        name = f"{cluster.name}-copy"
+        copy(server, cluster.name, name)
+        uid = ask(server, "GET", f"{PATH}/{name}")["metadata"]["uid"]
+        assert (await etcd.get(ROOT + ANNOUNCEMENTS + uid.encode()) is not None) is ends
+        ask(server, "DELETE", f"{PATH}/{name}")
+        until(lambda: absent(server, name))
+        assert await etcd.get(ROOT + ANNOUNCEMENTS + uid.encode()) is None
