@@ -209,7 +209,9 @@ class Endpoint:
         """The admission plug-ins of its writes."""
         services = self.services
         enabled, disabled = services.settings.enable_admission_plugins, services.settings.disable_admission_plugins
-        return chain_for(self.resource, enabled, disabled, replace(services.admission, create=self.siblings.create_own))
+        parts = replace(services.admission, create=self.siblings.create_own)
+        always = ("control_plane_template",) if services.settings.control_planes else ()
+        return chain_for(self.resource, enabled, disabled, parts, always)
 
     @cached_property
     def guard(self) -> EscalationGuard | None:

@@ -21,7 +21,11 @@ from gateway.settings.admission_plugins import PLUGINS
 @cache
 def plugin_of(name: str) -> Plugin:
     """The plug-in of a name in `PLUGINS` that has a module. Raises KeyError for an unknown name."""
-    plugin: Plugin = import_module(f"{__name__}.{PLUGINS[name].module}").PLUGIN
+    return _in_module(PLUGINS[name].module)
+
+
+def _in_module(name: str) -> Plugin:
+    plugin: Plugin = import_module(f"{__name__}.{name}").PLUGIN
     return plugin
 
 
@@ -37,12 +41,18 @@ def _names(enabled: Collection[str], disabled: Collection[str]) -> Iterator[str]
 
 
 def chain_for(
-    resource: Resource, enabled: Collection[str], disabled: Collection[str], parts: PluginParts
+    resource: Resource,
+    enabled: Collection[str],
+    disabled: Collection[str],
+    parts: PluginParts,
+    always: Collection[str] = (),
 ) -> AdmissionChain:
-    """The chain of a resource or subresource from the enabled plug-ins whose feature gates are on."""
+    """The chain of a resource or subresource from the enabled plug-ins whose feature gates are on. `always` has the
+    modules of plug-ins that kube-apiserver does not have, and that no flag names.
+    """
     on, asked = parts.release.gates.enabled, _names(enabled, disabled)
     plugins = [plugin_of(name) for name in asked if not PLUGINS[name].asks or on(PLUGINS[name].asks)]
-    return compile_chain(plugins, resource, parts)
+    return compile_chain([*plugins, *map(_in_module, always)], resource, parts)
 
 
 def configure(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, condition, install, wait_for
+from apiserver_gateway.testing import ApiServer, Cluster, Refused, ask, condition, install, user, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from gateway.clusters.definition import ANNOUNCEMENTS
 from storage.etcd import EtcdClient
@@ -123,3 +123,30 @@ async def test_the_end_of_a_copied_namespace_is_announced(server: ApiServer, etc
         ask(server, "DELETE", f"{PATH}/{name}")
         until(lambda: absent(server, name))
         assert await etcd.get(ROOT + ANNOUNCEMENTS + uid.encode()) is None
+
+
+MERGE, APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+
+
+@pytest.mark.parametrize("how", ["create", "update", "apply"])
+def test_a_template_is_copied_for_users_who_may_change_it(server: ApiServer, one: Cluster, how: str) -> None:
+    """Others would read its Secrets: they may name themselves as administrators of the copy."""
+    name = f"copier-{how}"
+    planes = {"apiGroups": ["apiserver-gateway.dev"], "resources": ["controlplanes"]}
+    own = {**planes, "verbs": ["update", "patch", "delete"], "resourceNames": [name]}
+    token = user(server, name, rules=[{**planes, "verbs": ["create", "get", "list"]}, own]).token
+    body = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": name}}
+    spec = {"template": one.name, "admins": {"users": [name]}}
+    if how != "create":
+        assert raw(server, "POST", PATH, {**body, "spec": {}}, token=token).status == 201
+    copied = {
+        "create": ("POST", PATH, {**body, "spec": spec}, "application/json"),
+        "update": ("PATCH", f"{PATH}/{name}", {"spec": spec}, MERGE),
+        "apply": ("PATCH", f"{PATH}/{name}?fieldManager=m&force=true", {**body, "spec": spec}, APPLY),
+    }
+    method, path, content, media_type = copied[how]
+    found = raw(server, method, path, content, token=token, headers={"Content-Type": media_type})
+    assert found.status == 403
+    assert f'user not permitted to update the template "{one.name}"' in found.json["message"]
+    if how != "create":
+        assert raw(server, "DELETE", f"{PATH}/{name}", token=token).status == 200
