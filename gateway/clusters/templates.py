@@ -270,6 +270,18 @@ class ClusterTemplates:
                 revision = max(revision, await self._end(leading, digest, uid))
         return revision
 
+    async def end_remnants(self, leading: Leading, known: Collection[str]) -> None:
+        """Removes the templates of control planes that are gone: not one of the `known` uids, and without a key `made`.
+        A process that was killed, or an object whose finalizer was removed by hand, leaves them. Raises Fenced,
+        StorageError.
+        """
+        listed = self._root + b"used/"
+        found = (await self._client.prefix(listed, keys_only=True)).kvs
+        for uid in {kv.key.removeprefix(listed).partition(b"/")[0] for kv in found}:
+            name, root = uid.decode(errors="replace"), self._root.removesuffix(PART)
+            if name not in known and await self._client.get(root + uid + b"/" + MADE) is None:
+                await self.end(leading, name)
+
     async def _end(self, leading: Leading, digest: str, uid: str) -> int:
         async with self._ending:
             prefix, (use, listed) = self._prefix(digest), self._uses(digest, uid)

@@ -40,9 +40,13 @@ class UnfinishedWork:
     async def run(self) -> None:
         """Looks now and then, until cancelled."""
         await self._table.ready.wait()
+        await survive_async(self._end_remnants, None, _remnants_left, None)
         while True:
             await survive_async(self._look, None, _failed, None)
             await asyncio.sleep(LOOK)
+
+    async def _end_remnants(self, _piece: None) -> None:
+        await self._table.templates.end_remnants(self._leading, self._table.uids)
 
     async def _look(self, _piece: None) -> None:
         found = (await self._leading.client.prefix(self._root, keys_only=True)).kvs
@@ -69,6 +73,10 @@ class UnfinishedWork:
             return None
         await self._leading.txn([mod_revision_is(kv.key, kv.mod_revision)], [delete(kv.key)])
         return None
+
+
+def _remnants_left(_: None, error: Exception) -> None:
+    logger.warning("templates of control planes that are gone could not be removed", exc_info=error)
 
 
 def _failed(_: None, error: Exception) -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 
 import pytest
 
-from apiserver_gateway.testing import ApiServer, Cluster, ask, install, wait_for
+from apiserver_gateway.testing import ApiServer, Cluster, ask, condition, install, wait_for
 from apiserver_gateway.testing.clusters import PATH, made
 from apiserver_gateway.testing.connections import SentRequest
 from gateway.clusters.backups import restore_cluster, take_cluster
@@ -158,3 +158,28 @@ async def test_the_next_leader_ends_what_a_killed_one_has_begun(
             while await etcd.get(namespace) is not None:
                 await anext(changes)
     made(second).delete()
+
+
+async def test_the_next_leader_removes_the_templates_of_those_that_are_gone(
+    servers: tuple[ApiServer, ApiServer], etcd_endpoint: str
+) -> None:
+    """A process that was killed at the wrong moment has left them. A template that is in use stays."""
+    first, second = servers
+    one = made(first)
+    body = {"apiVersion": "apiserver-gateway.dev/v1alpha1", "kind": "ControlPlane", "metadata": {"name": "copy"}}
+    ask(first, "POST", PATH, {**body, "spec": {"template": one.name}})
+    wait_for(first, f"{PATH}/copy", condition("Ready"))
+    root = f"{await prefix_of(etcd_endpoint, one)}-clusters/templates/".encode()
+    gone, digest = str(uuid4()).encode(), b"d" * 32
+    left = root + b"used/%b/%b" % (gone, digest), root + b"uses/%b/%b" % (digest, gone), root + digest + b"/0000"
+    async with EtcdClient(EtcdSettings(endpoints=(etcd_endpoint,), timeout=PATIENCE)) as etcd:
+        before = {kv.key for kv in (await etcd.prefix(root, keys_only=True)).kvs}
+        await etcd.write([(key, b"") for key in left], [])
+        async with asyncio.timeout(PATIENCE), etcd.watch(left[0]) as changes:
+            await asyncio.to_thread(first.stop)
+            while await etcd.get(left[0]) is not None:
+                await anext(changes)
+        assert {kv.key for kv in (await etcd.prefix(root, keys_only=True)).kvs} == before
+        assert any(b"/used/" in key for key in before)
+    for name in ("copy", one.name):
+        ask(second, "DELETE", f"{PATH}/{name}")
