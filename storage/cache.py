@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from mmap import mmap
 from typing import TypeVar
@@ -357,16 +357,17 @@ class ResourceCache:
             self._made_waiters.wake_all()
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` with each change as it is applied, and with None after everything was loaded again.
+        """As `add_listener`; returns a function that removes the listener."""
+        self.add_listener(listener)
+        return partial(self.remove_listener, listener)
 
-        Returns a function that removes the listener.
-        """
+    def add_listener(self, listener: Listener) -> None:
+        """Calls `listener` with each change as it is applied, and with None after everything was loaded again."""
         self._listeners = (*self._listeners, listener)
 
-        def end() -> None:
-            self._listeners = tuple(each for each in self._listeners if each is not listener)
-
-        return end
+    def remove_listener(self, listener: Listener) -> None:
+        """Stops calling a listener."""
+        self._listeners = tuple(each for each in self._listeners if each is not listener)
 
     def tell(self, change: Change | None) -> None:
         """Calls all listeners. An error of a listener is logged and counted; the feed goes on."""

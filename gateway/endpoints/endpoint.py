@@ -77,8 +77,12 @@ class Endpoint:
         self._cache = cache
         self._encoders: dict[Representation, Encoder] = {}
         self.versions = Versions(resource.model, GroupVersion(resource.group, resource.version))
-        self.views: WeakValueDictionary[object, object] = WeakValueDictionary()  # the views of watches, by selection
         self.head = head_of(resource.kind, resource.api_version)
+
+    @cached_property
+    def views(self) -> WeakValueDictionary[object, object]:
+        """The views of watches, by selection. Made by the first watch: most endpoints of a control plane have none."""
+        return WeakValueDictionary()
 
     @property
     def cache(self) -> ResourceCache:
