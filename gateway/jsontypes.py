@@ -1,7 +1,8 @@
 """The JSON values that the gateway passes around, and how they are read and written.
 
 Objects travel as plain dicts in the served version's JSON form. `loads` and `dumps` are the only JSON
-functions on request paths; both work on bytes.
+functions on request paths; both work on bytes. What is written has Go's escapes, as in kube-apiserver's answers and in
+the JSON that it stores: texts of <, > and & can stand in HTML.
 """
 
 import json
@@ -12,9 +13,10 @@ from typing import Any
 
 import orjson
 
+from storage.escapes import escaped, escaped_text
+
 JsonObject = dict[str, Any]
 
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 MAX_DEPTH = 500
 """How deeply a JSON value may be nested: code that walks it recurses, and Python's stack is smaller than Go's."""
 MOST_COLLECTIONS = 300_000
@@ -79,7 +81,15 @@ def read_at_once(data: bytes | bytearray) -> bool:
 
 
 def dumps(value: Any) -> bytes:
-    """Encodes a JSON value compactly, as UTF-8 bytes. Raises TooDeep."""
+    """Encodes a JSON value compactly, as UTF-8 bytes with Go's escapes. Raises TooDeep."""
+    try:
+        return escaped(orjson.dumps(value))
+    except orjson.JSONEncodeError:
+        return escaped(_dumped_deeply(value))
+
+
+def dumps_plain(value: Any) -> bytes:
+    """As `dumps`, without escapes of <, > and &: for texts that no Go encoder writes, and for sizes and orders."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -88,7 +98,7 @@ def dumps(value: Any) -> bytes:
 
 def go_escaped(text: str) -> str:
     """JSON as Go's encoding/json writes it, which escapes <, > and &, so that JSON may stand in HTML."""
-    return text.translate(_ESCAPES)
+    return escaped_text(text)
 
 
 def go_dumps(value: Any) -> str:
@@ -112,9 +122,9 @@ def _without_exponent(number: float) -> str:
 def dumps_indented(value: Any) -> bytes:
     """Encodes a JSON value for people, indented by two spaces. Raises TooDeep."""
     try:
-        return orjson.dumps(value, option=orjson.OPT_INDENT_2)
+        return escaped(orjson.dumps(value, option=orjson.OPT_INDENT_2))
     except orjson.JSONEncodeError:
-        return _dumped_deeply(value, indent=2, separators=(",", ": "))
+        return escaped(_dumped_deeply(value, indent=2, separators=(",", ": ")))
 
 
 def dump_line(value: Any) -> bytes:
@@ -130,10 +140,10 @@ def dumps_with_floats(value: Any) -> bytes:
     try:
         text = orjson.dumps(value)
     except orjson.JSONEncodeError:
-        return _dumped_deeply(value)
+        return escaped(_dumped_deeply(value))
     if b"e-6" in text and _MILLIONTHS.search(text) is not None:
-        return orjson.dumps(_written_out(value))
-    return text
+        text = orjson.dumps(_written_out(value))
+    return escaped(text)
 
 
 def _written_out(value: Any) -> Any:

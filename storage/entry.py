@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import orjson
 
 from storage.errors import AwaitedObject, CorruptObject, StoredObject
+from storage.escapes import escaped
 from storage.memo import Memo, Memos, made_once
 from storage.values import AwaitedValue, UnreadableValue
 
@@ -243,7 +244,9 @@ def is_of(canonical: bytes, start: int, namespace: str, name: str) -> bool:
 
     Only strings come before the uid, with escaped quotes: the search finds no text inside a value.
     """
-    if not canonical.startswith(b'"name":%b,' % orjson.dumps(name), start):
+    if not canonical.startswith(b'"name":%b,' % orjson.dumps(name), start) and not (
+        canonical.startswith(b'"name":%b,' % escaped(orjson.dumps(name)), start)
+    ):
         return False
     at = canonical.find(_NAMESPACE, start, canonical.find(b'"uid":', start))
     if not namespace:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.jsontypes import dumps, go_escaped
+from gateway.jsontypes import dumps, dumps_plain
 from gateway.memo import memo
 from gateway.schema.integers import int64
 from gateway.schema.outside import read_json
@@ -20,14 +20,14 @@ _RANKS = {"f": 0, "k": 1, "v": 2, "i": 3}
 @memo()
 def quoted(value: str) -> str:
     """A string as JSON, with the escapes that Go adds for HTML (`<`, `>`, `&`)."""
-    return go_escaped(dumps(value).decode())
+    return dumps(value).decode()
 
 
 def scalar(value: Any) -> str:
     """The JSON text of a list item's key or of a set's member."""
     if isinstance(value, str):
         return quoted(value)
-    return str(value) if type(value) is int else go_escaped(dumps(value).decode())
+    return str(value) if type(value) is int else dumps(value).decode()
 
 
 def key_element(members: dict[str, Any]) -> str:
@@ -137,4 +137,4 @@ def value_order(value: Any) -> tuple[int, Any]:
             return (0, value)
         case str():
             return (1, value)
-    return (3, dumps(value))
+    return (3, dumps_plain(value))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dumps_plain
 from gateway.settings.configuration_file import InvalidConfiguration, Leaf, read_configuration
 
 ANY = ("*", "*")
@@ -121,7 +121,7 @@ def _wrong_resource(name: str) -> str:
 
 def _check_overlap(names: list[str], path: str) -> None:
     places = [place_of(name) for name in names]
-    shown = dumps(names).decode()
+    shown = dumps_plain(names).decode()
     if len(set(places)) < len(places):
         text = "the same resource cannot be specified multiple times"
         raise InvalidConfiguration(f"{path}: Invalid value: {shown}: {text}")

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from gateway.encodings.protobuf_values import FIXED64, VARINT, VARINTS, delimited, tag
 from gateway.encodings.yaml import to_yaml
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps_plain, loads
 from gateway.memo import Recent
 
 PROTOBUF = "application/com.github.proto-openapi.spec.v{version}.v1.0+protobuf"
@@ -194,7 +194,7 @@ def _integer(value: Any) -> bytes:
 
 def _any(value: Any) -> bytes:
     """Any value, as YAML text."""
-    return _yaml(dumps(value))
+    return _yaml(dumps_plain(value))
 
 
 _texts: Recent[bytes, bytes] = Recent(4096, 4 << 20)

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gateway.jsontypes import JsonObject, dumps, loads
+from gateway.jsontypes import JsonObject, dumps_plain, loads
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
@@ -40,7 +40,7 @@ class _Part:
     @classmethod
     def of(cls, made_of: Resources, paths: _Fragments, definitions: _Fragments) -> _Part:
         """A part with these fragments."""
-        sizes = dumps([[(name, len(data)) for name, data in each] for each in (paths, definitions)])
+        sizes = dumps_plain([[(name, len(data)) for name, data in each] for each in (paths, definitions)])
         contents = (data for _, data in (*paths, *definitions))
         return cls(made_of, zlib.compress(b"".join((len(sizes).to_bytes(4), sizes, *contents)), 1))
 
@@ -135,7 +135,7 @@ def _gathered(parts: Iterable[_Part]) -> tuple[dict[str, bytes], dict[str, bytes
 
 
 def _as_json(_map: str, name: str, value: JsonObject) -> bytes:
-    return dumps(name) + b":" + dumps(value)
+    return dumps_plain(name) + b":" + dumps_plain(value)
 
 
 def _as_protobuf(map_: str, name: str, value: JsonObject) -> bytes:
@@ -152,13 +152,13 @@ def _joined(paths: Mapping[str, bytes], definitions: Mapping[str, bytes], protob
     if protobuf:
         listed = {"paths": b"".join(_by_name(paths)), "definitions": b"".join(_by_name(definitions))}
         return gnostic(2).document({**head, **listed, **security})
-    pieces = [dumps(head)[:-1]]
+    pieces = [dumps_plain(head)[:-1]]
     for name, content in (("paths", paths), ("definitions", definitions)):
-        pieces += (b",", dumps(name), b":{")
+        pieces += (b",", dumps_plain(name), b":{")
         for number, each in enumerate(_by_name(content)):
             pieces += (b"," if number else b"", each)
         pieces.append(b"}")
-    return b"".join([*pieces, b",", dumps(security)[1:]])
+    return b"".join([*pieces, b",", dumps_plain(security)[1:]])
 
 
 def _by_name(content: Mapping[str, bytes]) -> Iterator[bytes]:

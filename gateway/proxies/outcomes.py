@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import JsonObject, dumps, go_escaped
+from gateway.jsontypes import JsonObject, dumps
 from gateway.schema.integers import int64
 from gateway.schema.outside import read_object
 from gateway.validation.field import go_quote
@@ -13,7 +13,7 @@ _NON_ZERO, _EXIT_CODE = "NonZeroExitCode", "ExitCode"
 
 def internal(message: str) -> bytes:
     """A Status 500 for an error between this server and the container, as JSON."""
-    said = dumps(
+    return dumps(
         {
             "metadata": {},
             "status": "Failure",
@@ -23,7 +23,6 @@ def internal(message: str) -> bytes:
             "code": 500,
         }
     )
-    return go_escaped(said.decode()).encode()
 
 
 def status_of_refusal(status: int, said: bytes) -> bytes:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 from typing import Any
 
-from gateway.jsontypes import JsonObject, dumps
+from gateway.jsontypes import JsonObject, dumps_plain
 from gateway.validation.checks import same_text
 from gateway.validation.expressions import CheckSelector
 from gateway.validation.field import (
@@ -190,7 +190,7 @@ def validate_raw(value: Any, path: str, *, stored: bool = False) -> list[FieldEr
     """The value must be a JSON object of at most MAX_PARAMETERS bytes; a `stored` one may be larger."""
     if value is None:
         return [required(path)]
-    if not stored and len(dumps(value)) > MAX_PARAMETERS:
+    if not stored and len(dumps_plain(value)) > MAX_PARAMETERS:
         return [too_long(path, MAX_PARAMETERS)]
     return [] if isinstance(value, dict) else [invalid(path, "<value omitted>", "must be a valid JSON object")]
 

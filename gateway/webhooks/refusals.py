@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.jsontypes import dumps
+from gateway.jsontypes import dumps_plain
 from gateway.schema.outside import read_object
 
 _WORDS = {
@@ -50,7 +50,7 @@ def words_of(status: int, text: str) -> str:
     if status in _SERVERS_OWN:
         return text
     if status >= 500:
-        return f"an error on the server ({dumps(text).decode()}) has prevented the request from succeeding"
+        return f"an error on the server ({dumps_plain(text).decode()}) has prevented the request from succeeding"
     return f"the server responded with the status code {status} but did not return more information"
 
 

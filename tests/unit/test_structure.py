@@ -371,7 +371,7 @@ def test_text_is_escaped_for_html_in_one_place() -> None:
 
 
 def test_json_is_escaped_for_html_in_one_place() -> None:
-    """By `go_escaped`: any other code that escapes <, > and & would contain all of them, plain or escaped."""
+    """By storage/escapes.py: any other code that escapes <, > and & would contain all of them, plain or escaped."""
     found = {
         name
         for name, tree in trees().items()
@@ -379,7 +379,7 @@ def test_json_is_escaped_for_html_in_one_place() -> None:
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if node.value.startswith("<>&") or node.value.lower() in ("\\u003c", "\\u003e", "\\u0026")
     }
-    assert found == {"gateway.jsontypes"}
+    assert found == {"storage.escapes"}
 
 
 # Modules with state of the process, and why no object can keep it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.jsontypes import JsonObject, dumps, go_escaped
+from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.conversions.annotated_fields import (
     BEHAVIOR,
     CONDITIONS,
@@ -121,7 +121,7 @@ def _with_annotations(meta: JsonObject, carried: JsonObject) -> JsonObject:
 
 def _text(value: Any) -> str:
     """JSON as Go writes it."""
-    return go_escaped(dumps(value).decode())
+    return dumps(value).decode()
 
 
 def _ordered(value: JsonObject, keys: tuple[str, ...]) -> JsonObject:

@@ -1,0 +1,3 @@
+module marshal
+
+go 1.22
