@@ -15,12 +15,12 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from gateway.courtesy import give_way
 from gateway.pieces import is_ending, survive_async
 from gateway.task_group import TaskGroup
-from storage.instruments import BETA, histogram
+from storage.instruments import BETA, exponential, histogram
 
 logger = logging.getLogger(__name__)
 
 BASE_DELAY, MAX_DELAY = 0.005, 1000.0  # seconds; the delay doubles with each failure of a key
-BUCKETS = tuple(10.0**exponent for exponent in range(-8, 2))  # seconds
+BUCKETS = exponential(1e-8, 10, 10)  # seconds
 
 K = TypeVar("K", bound=Hashable)
 

@@ -13,7 +13,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 
 from storage.errors import StorageError, Unavailable
 from storage.instruments.trace import Times, current
-from storage.metrics import CONSISTENT
 from storage.watch_cache import WatchCache
 
 PROBES = 2  # shared probes in flight: requests that come during one need not wait for its end
@@ -152,11 +151,7 @@ class ConsistentReads:
         return bool(done)
 
 
-_SERVED = {True: CONSISTENT.labels("true"), False: CONSISTENT.labels("false")}
-
-
 def _answer(batch: list[_Asked], reached: bool) -> None:
-    _SERVED[reached].inc(len(batch))
     now = time.monotonic()
     for future, times, began in batch:
         if not future.done():

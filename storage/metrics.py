@@ -47,8 +47,12 @@ BEGUN = counter(
 )
 CONSISTENT = counter(
     "apiserver_watch_cache_consistent_read_total",
-    "Consistent reads from the watch cache, by result.",
+    "Lists that had to be consistent, by whether the watch cache could answer, or etcd had to.",
+    "group",
+    "resource",
     "success",
+    "fallback",
+    of=_OF_RESOURCE,
 )
 REQUESTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
 DISPATCHED = counter(
@@ -159,6 +163,11 @@ def listed(group_resource: tuple[str, str], index: str, fetched: int, returned: 
     STORAGE_LISTS.labels(*group_resource, _CACHE, index).value += 1
     STORAGE_FETCHED.labels(*group_resource, _CACHE, index).value += fetched
     STORAGE_RETURNED.labels(*group_resource, _CACHE).value += returned
+
+
+def consistent(group_resource: tuple[str, str], cached: bool) -> None:
+    """Counts a list that had to be consistent; `cached`: the watch cache was as new as etcd."""
+    CONSISTENT.labels(*group_resource, "true" if cached else "false", "false" if cached else "true").value += 1
 
 
 def listed_by_etcd(group_resource: tuple[str, str], fetched: int, returned: int) -> None:

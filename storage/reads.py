@@ -17,7 +17,7 @@ from storage.errors import FutureRevision
 from storage.etcd import EtcdClient
 from storage.history import Overrun
 from storage.keys import prefix_end
-from storage.metrics import listed, listed_by_etcd, measured, timed_list
+from storage.metrics import consistent, listed, listed_by_etcd, measured, timed_list
 from storage.time_slice import TimeSlice
 from storage.waiters import Interest, InterestKind
 from storage.watch_cache import WatchCache
@@ -106,6 +106,12 @@ class Reads:
         It can't be if it has reached nothing: then it is empty, as that of a control plane that was put to rest.
         """
         return await self._consistent.fresh() and self._cache.reached > 0
+
+    async def fresh_list(self, resource: ResourceCache) -> bool:
+        """As `fresh`, for a list of a resource; the list is counted."""
+        cached = await self.fresh()
+        consistent(resource.spec.group_resource, cached)
+        return cached
 
     async def page(
         self,

@@ -48,13 +48,13 @@ class AllocationRange:
 def counted(scope: str, dry_run: bool) -> Iterator[AllocationRange]:
     """Counts and times the allocation of an address in the block; `scope` is "static" or "dynamic".
 
-    A dry run is not counted.
+    A dry run is not counted, nor an address that is in no range.
     """
     began, taken = monotonic(), AllocationRange()
     try:
         yield taken
     except Exception:
-        if not dry_run:
+        if not dry_run and taken.cidr:
             ADDRESS_ERRORS.labels(taken.cidr, scope).inc()
         raise
     if not dry_run:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from storage.instruments import by, counter, exponential, histogram
+from storage.instruments import BETA, by, counter, exponential, histogram
 
 _LABELS = ("group", "version", "resource")
 
@@ -14,6 +14,17 @@ EVENTS = counter("apiserver_watch_events_total", "Events sent to watches.", *_LA
 SIZES = histogram(
     "apiserver_watch_events_sizes", "Bytes of watch events.", *_LABELS, buckets=exponential(1024, 2, 8), of=_OF
 )
+LISTS = histogram(
+    "apiserver_watch_list_duration_seconds",
+    "Time until a watch has sent the initial state and the bookmark after it.",
+    *_LABELS,
+    "scope",
+    buckets=(
+        0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300,
+    ),
+    level=BETA,
+    of=_OF,
+)  # fmt: skip
 
 
 class WatchMeasures:

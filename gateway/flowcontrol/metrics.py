@@ -35,7 +35,7 @@ WORK = histogram(
     f"{_PREFIX}work_estimated_seats",
     "Seats that requests took.",
     *_OF_FLOWS,
-    buckets=(1, 2, 4, 10, 20, 50, 100),
+    buckets=(1, 2, 4, 8, 16, 32, 64, 100),
     of=_OF,
 )
 

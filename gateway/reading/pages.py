@@ -90,7 +90,7 @@ async def _first(
     elif options.resource_version:
         cached, limit = True, 0
     else:
-        cached = await reads.fresh()
+        cached = await reads.fresh_list(endpoint.cache)
     if not cached:
         return await reads.page_direct(endpoint.cache, prefix, prefix, limit, match)
     return await reads.page(endpoint.cache, prefix, prefix, limit, match, interest)
@@ -110,7 +110,7 @@ async def _continued(reads: Reads, endpoint: Endpoint, prefix: bytes, options: L
         raise bad_request("specifying resource version is not allowed when using continue")
     limit = 0 if options.resource_version else max(options.limit, 0)  # with resourceVersion=0, all that is left
     if revision < 0:
-        page = reads.page if await reads.fresh() else reads.page_direct
+        page = reads.page if await reads.fresh_list(endpoint.cache) else reads.page_direct
         return await page(endpoint.cache, prefix, start, limit, options.match)
     try:
         return await reads.page_at(endpoint.cache, prefix, start, limit, options.match, revision)

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from gateway.endpoints.metrics import LISTS
 from gateway.endpoints.versions import NotConverted
 from gateway.http.compression import LITTLE
 from gateway.http.failures import as_status
@@ -143,7 +144,7 @@ class WatchStream(OpenWatch):
 
     async def _initial(self) -> AsyncIterator[bytes]:
         """Synthetic ADDED events for the initial state, then the annotated bookmark, if bookmarks are allowed."""
-        page = self.page
+        page, began = self.page, time.monotonic()
         assert page is not None
         for part in parts(page.entries, self.encoder.step):
             await next_turn()
@@ -156,6 +157,15 @@ class WatchStream(OpenWatch):
                 yield chunk
         if self.options.allow_bookmarks and self.options.ends_initial_events:
             yield self.encoder.bookmark(page.revision, initial_events_end=True)
+            self._listed(time.monotonic() - began)
+
+    def _listed(self, seconds: float) -> None:
+        resource, scope = self.endpoint.resource, "cluster"
+        if self.options.name:
+            scope = "resource"
+        elif self.view.prefix != self.endpoint.cache.spec.prefix:
+            scope = "namespace"
+        LISTS.labels(resource.group, resource.version, resource.resource, scope).observe(seconds)
 
     async def _follow(self) -> AsyncIterator[bytes]:
         endpoint, view = self.endpoint, self.view

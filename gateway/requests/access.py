@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ from gateway.endpoints.services import Services
 from gateway.http.exchange import TEXT_TYPE, Response
 from gateway.requests.context import Outcome, RequestContext, Run
 from gateway.requests.plain_answers import NO_SNIFF
-from storage.instruments import counter, exponential, histogram
+from storage.instruments import Histogram, counter, exponential, histogram
+from storage.instruments.families import Labels
 
 if TYPE_CHECKING:
     from gateway.audit.audit import Audit
@@ -26,19 +28,30 @@ DURATION = histogram(
 )
 ATTEMPTS = counter("authorization_attempts_total", "Attempts to authorize a request, by result.", "result")
 DECISIONS = counter("apiserver_authorization_decisions_total", "Decisions of authorizers.", "decision")
-_TOOK = {
-    Decision.ALLOW: DURATION.labels("allowed"),
-    Decision.DENY: DURATION.labels("denied"),
-    Decision.NO_OPINION: DURATION.labels("no-opinion"),
-}
-_ERROR = DURATION.labels("error")
+_RESULTS = {Decision.ALLOW: "allowed", Decision.DENY: "denied", Decision.NO_OPINION: "no-opinion"}
+
+
+class _Took(dict[Decision, Histogram]):
+    """The durations by decision; a decision that never came is not shown."""
+
+    def __missing__(self, decision: Decision) -> Histogram:
+        found = self[decision] = DURATION.labels(_RESULTS[decision])
+        return found
+
+
+_TOOK = _Took()
 ATTEMPTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
-DECISIONS.reads(
-    lambda: {
-        ("allowed",): sum(_TOOK[Decision.ALLOW].counts),
-        ("denied",): sum(_TOOK[Decision.DENY].counts) + sum(_TOOK[Decision.NO_OPINION].counts),
+
+
+def _decisions() -> Mapping[Labels, float]:
+    found = {labels[0]: sum(child.counts) for labels, child in DURATION.children()}
+    return {
+        ("allowed",): found.get("allowed", 0),
+        ("denied",): found.get("denied", 0) + found.get("no-opinion", 0),
     }
-)
+
+
+DECISIONS.reads(_decisions)
 
 
 def auditing(audit: Audit) -> Run:
@@ -84,7 +97,7 @@ def authorization(authorizer: Authorizer) -> Run:
     async def ask(context: RequestContext) -> None:
         began = monotonic()
         verdict = await authorizer.authorize(context.attributes)
-        (_ERROR if verdict.error else _TOOK[verdict.decision]).observe(monotonic() - began)
+        (DURATION.labels("error") if verdict.error else _TOOK[verdict.decision]).observe(monotonic() - began)
         if context.record is not None:
             context.record.decided(verdict)
         require_verdict(verdict, context.attributes)

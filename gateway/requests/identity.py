@@ -15,7 +15,7 @@ from gateway.http.websocket import PROTOCOL
 from gateway.kinds.attributes import Attributes
 from gateway.release.gates import Enabled
 from gateway.requests.context import Outcome, RequestContext, Run
-from storage.instruments import counter, exponential, histogram
+from storage.instruments import Counter, counter, exponential, histogram
 
 DURATION = histogram(
     "authentication_duration_seconds",
@@ -37,7 +37,7 @@ FETCHES = counter(
     "authentication_token_cache_fetch_total", "Tokens that were not in the cache and were authenticated.", "status"
 )
 _HITS, _MISSES = CACHED.labels("hit"), CACHED.labels("miss")
-_SUCCEEDED, _FAILED = DURATION.labels("success"), DURATION.labels("failure")
+_SUCCEEDED = DURATION.labels("success")
 ATTEMPTS.reads(lambda: {labels: sum(child.counts) for labels, child in DURATION.children()})
 _NAMED = frozenset({"admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"})
 
@@ -47,12 +47,20 @@ def _class_of(name: str) -> str:
     return name if name in _NAMED else "email_id" if "@" in name else "other"
 
 
+class _Users(dict[str, Counter]):
+    """The counters of users of static tokens, by name."""
+
+    def __missing__(self, name: str) -> Counter:
+        found = self[name] = USERS.labels(_class_of(name))
+        return found
+
+
 def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
     """Sets the user, and removes the headers that have authenticated it.
 
     A request without valid credentials is refused only later, so that the audit log contains it.
     """
-    takes_off = spent.are_any
+    takes_off, users = spent.are_any, _Users()
 
     def find_user(context: RequestContext) -> Outcome:
         chain: ClientChain | None = context.scope.get("client_chain")
@@ -61,6 +69,7 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
             return ask(context, chain)
         _SUCCEEDED.counts[0] += 1  # it took almost no time
         _HITS.value += 1
+        users[context.user.name].value += 1
         if takes_off or PROTOCOL in context.request.headers:
             spent.take_off(context.request, context.scope)
         return None
@@ -72,7 +81,11 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
         if chain is None and has_extra_space(request.headers.get(b"authorization", b"")):
             request.warnings.append(EXTRA_SPACE)
         seconds = monotonic() - began
-        (_FAILED if user is None else _SUCCEEDED).observe(seconds)
+        if user is None:
+            tried = chain is not None or b"authorization" in request.headers
+            DURATION.labels("error" if tried else "failure").observe(seconds)
+        else:
+            _SUCCEEDED.observe(seconds)
         if b"authorization" in request.headers:
             _MISSES.inc()
             FETCHES.labels("error" if user is None else "ok").inc()

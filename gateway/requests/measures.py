@@ -13,7 +13,7 @@ from typing import Protocol
 
 from gateway.http.exchange import Request, Response
 from gateway.http.request_info import RequestInfo
-from storage.instruments import STABLE, Counter, Gauge, by, counter, exponential, gauge, histogram, owners
+from storage.instruments import STABLE, Counter, Gauge, Histogram, by, counter, exponential, gauge, histogram, owners
 
 COMPONENT = "apiserver"
 _OF_ROUTE = ("verb", "group", "version", "resource", "subresource", "scope", "component")
@@ -114,12 +114,15 @@ FILTERS = histogram(
     buckets=(0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30),
 )
 
-_FIELDS = {given: FIELDS.labels(given or "Warn") for given in ("", "Ignore", "Warn", "Strict")}
+_DIRECTIVES = frozenset({"", "Ignore", "Warn", "Strict"})
 _METHODS = {"get": "GET", "create": "POST", "update": "PUT", "patch": "PATCH", "watch": "WATCH", "list": "LIST"}
 _METHODS |= {"delete": "DELETE", "deletecollection": "DELETE"}
 _CONNECTS = frozenset({"log", "exec", "portforward", "attach", "proxy"})
 _APPLIES = b"application/apply-patch+"
 _WRITING = frozenset({"POST", "PUT", "PATCH", "APPLY", "DELETE"})
+_BODIES = {"create": "create", "update": "update", "patch": "patch"}
+_BODIES |= {"delete": "delete", "deletecollection": "delete_collection"}
+_OF_COLLECTIONS = frozenset({"list", "watch", "deletecollection"})
 _SELF = "system:apiserver"
 NOT_SERVICE = frozenset({"mutating-webhook", "validating-webhook", "priority-and-fairness"})
 
@@ -153,23 +156,28 @@ class MeasuredRequest(Protocol):
 class Measures:
     """The metrics of one route, with one value of dryRun."""
 
-    def __init__(self, labels: tuple[str, ...], dry_run: str, deprecated: str | None) -> None:
+    def __init__(
+        self, labels: tuple[str, ...], dry_run: str, deprecated: str | None, scope: str, body: str = ""
+    ) -> None:
         """`labels` are those of `_OF_ROUTE` without the component. `deprecated` is the release that removes the
-        version, "" if unknown; None if the version is not deprecated.
+        version, "" if unknown; None if the version is not deprecated. `scope` is that of the request: a list or watch
+        of one name is of the resource, although its route is of a collection. `body` is the verb of a request that may
+        have a body.
         """
         verb, group, version, resource, subresource, _ = labels
-        whole = (*labels, COMPONENT)
+        whole, own = (*labels, COMPONENT), (*labels[:-1], scope)
         self._labels = (verb, dry_run, *whole[1:])
         self._codes: dict[int, Counter] = {}
         self._seconds = DURATION.labels(*self._labels)
         self._sli = None if dry_run else SLI.labels(*whole)
         self._sizes = SIZES.labels(*whole) if verb in ("GET", "LIST") else None
-        self.long: Gauge | None = LONG_RUNNING.labels(*whole) if verb in ("WATCH", "CONNECT") else None
+        self.long: Gauge | None = LONG_RUNNING.labels(*own, COMPONENT) if verb in ("WATCH", "CONNECT") else None
         self.in_flight = _writes if verb in _WRITING else _reads
-        self.bodies = BODIES.labels(resource, verb.lower(), group) if verb in _WRITING and verb != "DELETE" else None
+        self.bodies = BODIES.labels(resource, body, group) if body and verb in _WRITING else None
+        self._deletes = verb == "DELETE"
         self._self = (verb, group, resource, subresource)
         self._deprecated = None if deprecated is None else (group, version, resource, subresource, deprecated)
-        self.aborts = labels
+        self.aborts = own
 
     def answered(self, context: MeasuredRequest, response: Response) -> float:
         """Counts a request that has been answered; returns the seconds that it took."""
@@ -199,14 +207,21 @@ class Measures:
             DEPRECATED.labels(*self._deprecated).set(1)
         if context.request.user.name == _SELF:
             SELF_REQUESTS.labels(*self._self).inc()
-        if self.bodies is not None and (sent := context.request.read_body) is not None:
-            self.bodies.observe(len(sent))
-            given = context.request.parameter("fieldValidation") if context.request.query_string else ""
-            if given in _FIELDS:
-                known = _FIELDS[given]
-                known.counts[0 if seconds <= _SHORT else bisect_left(_SECONDS, seconds)] += 1
-                known.total += seconds
+        if self.bodies is not None:
+            self._sent(context.request, self.bodies, status, seconds)
         return seconds
+
+    def _sent(self, request: Request, bodies: Histogram, status: int, seconds: float) -> None:
+        sent = request.read_body
+        if self._deletes:
+            if sent is not None or status < 400:  # without a body a refusal may have come before the attempt to read it
+                bodies.observe(len(sent or b""))
+        elif sent is not None:
+            bodies.observe(len(sent))
+            given = request.parameter("fieldValidation") if request.query_string else ""
+            known = FIELDS.labels(given if given in _DIRECTIVES else "invalid")
+            known.counts[0 if seconds <= _SHORT else bisect_left(_SECONDS, seconds)] += 1
+            known.total += seconds
 
 
 def _size(body: Sequence[bytes] | AsyncIterator[bytes]) -> int:
@@ -227,12 +242,14 @@ def measures_of(request: Request, deprecated: str | None = None) -> Measures:
     """The metrics for a request, whose resource must be served. `deprecated` is as in `Measures`."""
     info = request.info
     owner = ("resource", info.group, info.resource)
-    labels = (reported_verb(request), info.group, info.version, info.resource, info.subresource, scope_of(info))
+    scope = scope_of(info)
+    routed = _scope_of_collection(info) if scope == "resource" and info.verb in _OF_COLLECTIONS else scope
+    labels = (reported_verb(request), info.group, info.version, info.resource, info.subresource, routed, scope)
     key = labels, _dry_run(request.query) if request.query_string else ""
     known = _known.get(owner)
     found = None if known is None else known.get(key)
     if found is None:
-        found = Measures(*key, deprecated)
+        found = Measures(labels[:-1], key[1], deprecated, scope, _BODIES.get(info.verb, ""))
         if not owners.have_gone([owner]):
             _known.setdefault(owner, {})[key] = found
     return found
@@ -255,8 +272,10 @@ def is_apply(request: Request) -> bool:
 
 def scope_of(info: RequestInfo) -> str:
     """The scope of a request in metrics: "resource" for one object, or "namespace", or "cluster"."""
-    if info.name or info.verb == "create":
-        return "resource"
+    return "resource" if info.name or info.verb == "create" else _scope_of_collection(info)
+
+
+def _scope_of_collection(info: RequestInfo) -> str:
     return "namespace" if info.namespace else "cluster"
 
 

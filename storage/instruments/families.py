@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import accumulate, repeat
+from operator import mul
 from typing import Generic, Literal, TypeVar
 
 from storage.instruments.owners import Key, OwnerLabels, owners
@@ -249,8 +251,8 @@ def histogram(
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """`count` bounds: `start`, then each `factor` times the one before."""
-    return tuple(start * factor**step for step in range(count))
+    """`count` bounds: `start`, then each `factor` times the one before, rounded each time, as Go's client does it."""
+    return tuple(accumulate(repeat(factor, count - 1), mul, initial=start))
 
 
 def declared() -> Iterator[AnyFamily]:
@@ -267,4 +269,6 @@ def _declare(family: F, of: Sequence[OwnerLabels]) -> F:
         raise ValueError(f"{family.name} is declared already")
     family.belongs(of)
     _declared[family.name] = family
+    if not family.label_names and not isinstance(family, Gauges):
+        family.labels()  # as in Go's client: a metric without labels is shown before its first event
     return family

@@ -77,9 +77,9 @@ def test_who_asks_and_what_is_allowed_is_counted(server: ApiServer) -> None:
     )
     before = [value(server, name, **labels) for name, labels in names]
     assert all(value(server, name, **labels) > old for (name, labels), old in zip(names, before, strict=True))
-    failed = value(server, "authentication_attempts_total", result="failure")
+    failed = value(server, "authentication_attempts_total", result="error")
     assert ask(server, "GET", MAPS, token="wrong").status == 401
-    assert value(server, "authentication_attempts_total", result="failure") == failed + 1
+    assert value(server, "authentication_attempts_total", result="error") == failed + 1
 
 
 def test_objects_and_the_process_are_told(server: ApiServer) -> None:
