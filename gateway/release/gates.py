@@ -47,6 +47,7 @@ SWITCHABLE = frozenset(
         "HPAScaleToZero",
         "MaxUnavailableStatefulSet",
         "MutatingAdmissionPolicy",
+        "ServiceAccountNodeAudienceRestriction",
         SHARDS,
         "VolumeLimitScaling",
     }

@@ -53,7 +53,8 @@ class Audiences:
             raise _no(admission, text)
         if (pod.get("spec") or {}).get("nodeName") != node:
             raise _no(admission, "node requested token bound to a pod scheduled on a different node")
-        await self._check_audience(admission, asked.get("audiences") or [], pod)
+        if self._enabled("ServiceAccountNodeAudienceRestriction"):
+            await self._check_audience(admission, asked.get("audiences") or [], pod)
 
     async def _check_audience(self, admission: Admission, audiences: list[str], pod: JsonObject) -> None:
         if len(audiences) > 1:
