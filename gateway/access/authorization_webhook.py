@@ -101,8 +101,6 @@ class WebhookAuthorizer:
                     self._remember(key, found)
         except RemoteError as error:
             decision = Decision.DENY if self._settings.denies_on_failure else Decision.NO_OPINION
-            if decision is Decision.NO_OPINION:
-                FAILED_OPEN.labels(self._settings.name, "error").inc()
             return Verdict(decision, error=str(error))
         return found
 
@@ -138,10 +136,15 @@ class WebhookAuthorizer:
         if version == "v1beta1" and "groups" in sent:
             sent["group"] = sent.pop("groups")  # as that version calls it
         review = {"kind": "SubjectAccessReview", "apiVersion": f"{GROUP}/{version}", "metadata": {}, "spec": sent}
-        began, result = monotonic(), "error"
+        began, result = monotonic(), "canceled"
         try:
             answer = await self._remote.ask({**review, "status": {"allowed": False}})
             result = "success"
+        except RemoteError as error:
+            result = "timeout" if error.timed_out else "error"
+            if not self._settings.denies_on_failure:
+                FAILED_OPEN.labels(self._settings.name, result).inc()
+            raise
         finally:
             name = self._settings.name
             EVALUATIONS.labels(name, result).inc()

@@ -31,15 +31,19 @@ FIRST_PAUSE = 0.5
 _LONGER, _JITTER = 1.5, 0.2
 _MOST_AT_ONCE = 32
 _LARGEST = 3 << 20  # bytes of an answer
-_WORTH_ANOTHER = frozenset({429, 500, 504})
+_GATEWAY_TIMEOUT = 504
+_WORTH_ANOTHER = frozenset({429, 500, _GATEWAY_TIMEOUT})
 
 
 class RemoteError(Exception):
-    """The service could not be called, or its answer is invalid. `passing`: whether another attempt may succeed."""
+    """The service could not be called, or its answer is invalid.
 
-    def __init__(self, message: str, passing: bool = False) -> None:
+    `passing`: whether another attempt may succeed. `timed_out`: whether the service did not answer in time.
+    """
+
+    def __init__(self, message: str, passing: bool = False, timed_out: bool = False) -> None:
         super().__init__(message)
-        self.passing = passing
+        self.passing, self.timed_out = passing, timed_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,7 @@ class Remote:
                     await asyncio.sleep(pause * (1 + random.random() * _JITTER))
                     pause *= _LONGER
         except TimeoutError:
-            raise RemoteError(f'Post "{self._place.url}": context deadline exceeded') from None
+            raise RemoteError(f'Post "{self._place.url}": context deadline exceeded', timed_out=True) from None
         raise AssertionError("the last attempt returns or raises")
 
     def close(self) -> None:
@@ -102,10 +106,11 @@ class Remote:
         except OSError as error:
             raise RemoteError(f"cannot read the token: {error}") from None
         except CallError as error:
-            raise RemoteError(f'Post "{place.url}": {error}', passing=error.reset) from None
+            raise RemoteError(f'Post "{place.url}": {error}', passing=error.reset, timed_out=error.late) from None
         kind = answer.header("content-type")
         if not 200 <= answer.status < 300:
-            raise RemoteError(refusal(answer.status, answer.body, kind), passing=answer.status in _WORTH_ANOTHER)
+            text, passing = refusal(answer.status, answer.body, kind), answer.status in _WORTH_ANOTHER
+            raise RemoteError(text, passing, timed_out=answer.status == _GATEWAY_TIMEOUT)
         if not answer.body:
             raise RemoteError(f"0-length response with status code: {answer.status} and content type: {kind}")
         try:
