@@ -11,13 +11,15 @@ many.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
-from cryptography.x509.oid import PublicKeyAlgorithmOID
+from cryptography.x509.oid import PublicKeyAlgorithmOID, SignatureAlgorithmOID
 
 from gateway.pem import blocks
 
@@ -33,6 +35,33 @@ ALGORITHMS = frozenset(
     {PublicKeyAlgorithmOID.RSAES_PKCS1_v1_5, PublicKeyAlgorithmOID.EC_PUBLIC_KEY, PublicKeyAlgorithmOID.ED25519}
 )
 """The algorithms of keys whose signatures Go's crypto/x509 verifies. No other key is parsed."""
+
+_FAMILIES: Mapping[x509.ObjectIdentifier, str] = {
+    **dict.fromkeys(
+        (
+            SignatureAlgorithmOID.RSA_WITH_SHA1,
+            SignatureAlgorithmOID.RSA_WITH_SHA256,
+            SignatureAlgorithmOID.RSA_WITH_SHA384,
+            SignatureAlgorithmOID.RSA_WITH_SHA512,
+            SignatureAlgorithmOID.RSASSA_PSS,
+        ),
+        "RSA",
+    ),
+    **dict.fromkeys(
+        (
+            SignatureAlgorithmOID.ECDSA_WITH_SHA1,
+            SignatureAlgorithmOID.ECDSA_WITH_SHA256,
+            SignatureAlgorithmOID.ECDSA_WITH_SHA384,
+            SignatureAlgorithmOID.ECDSA_WITH_SHA512,
+        ),
+        "ECDSA",
+    ),
+    SignatureAlgorithmOID.ED25519: "Ed25519",
+}
+"""The families of the algorithms of signatures that Go's crypto/x509 verifies. PSS needs a hash of `_SHA2`."""
+
+_KEYS = {"RSA": rsa.RSAPublicKey, "ECDSA": ec.EllipticCurvePublicKey, "Ed25519": ed25519.Ed25519PublicKey}
+_SHA2 = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
 
 Signed = x509.Certificate | x509.CertificateSigningRequest
 
@@ -83,11 +112,57 @@ def is_self_signed(request: x509.CertificateSigningRequest) -> bool:
     """Whether a request is signed by its own key. Raises UnsupportedKey, also for the algorithm of the signature, and
     ValueError.
     """
-    _require_known(request)
+    return not signature_problem(request)
+
+
+def signature_problem(request: x509.CertificateSigningRequest) -> str:
+    """Why the signature of a request is not one by its own key, in the words of Go's crypto/x509; "" if it is.
+
+    As there, SHA-1 is good enough, which `is_signature_valid` of the library refuses. Raises UnsupportedKey, also for
+    the algorithm of the signature, and ValueError.
+    """
+    key, algorithm = public_key_of(request), request.signature_algorithm_oid
+    if algorithm == SignatureAlgorithmOID.RSA_WITH_MD5:
+        return "x509: cannot verify signature: insecure algorithm MD5-RSA"
+    family = _FAMILIES.get(algorithm)
+    hashed = None if family is None or family == "Ed25519" else _tried(lambda: request.signature_hash_algorithm)
+    if family is None or (algorithm == SignatureAlgorithmOID.RSASSA_PSS and not isinstance(hashed, _SHA2)):
+        raise UnsupportedKey("x509: unsupported algorithm of a signature")
+    if not isinstance(key, _KEYS[family]):
+        return (
+            f"x509: signature algorithm specifies an {family} public key, but have public key of type {_go_type(key)}"
+        )
     try:
-        return request.is_signature_valid
+        _verify(request, key, hashed, pss=algorithm == SignatureAlgorithmOID.RSASSA_PSS)
+    except InvalidSignature:
+        return "crypto/rsa: verification error" if family == "RSA" else f"x509: {family} verification failure"
     except UnsupportedAlgorithm as error:
         raise UnsupportedKey(str(error)) from None
+    return ""
+
+
+def _verify(
+    request: x509.CertificateSigningRequest,
+    key: CertificatePublicKeyTypes,
+    hashed: hashes.HashAlgorithm | None,
+    *,
+    pss: bool,
+) -> None:
+    """Raises InvalidSignature and UnsupportedAlgorithm. Without `hashed`, the key is one of Ed25519."""
+    signature, signed = request.signature, request.tbs_certrequest_bytes
+    if isinstance(key, rsa.RSAPublicKey) and hashed is not None:
+        pad = padding.PSS(padding.MGF1(hashed), hashed.digest_size) if pss else padding.PKCS1v15()
+        key.verify(signature, signed, pad, hashed)
+    elif isinstance(key, ec.EllipticCurvePublicKey) and hashed is not None:
+        key.verify(signature, signed, ec.ECDSA(hashed))
+    elif isinstance(key, ed25519.Ed25519PublicKey):
+        key.verify(signature, signed)
+
+
+def _go_type(key: CertificatePublicKeyTypes) -> str:
+    if isinstance(key, rsa.RSAPublicKey):
+        return "*rsa.PublicKey"
+    return "*ecdsa.PublicKey" if isinstance(key, ec.EllipticCurvePublicKey) else "ed25519.PublicKey"
 
 
 def _require_known(read: Signed) -> None:

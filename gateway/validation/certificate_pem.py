@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.certificate_reader import REQUEST, TooLong, UnsupportedKey, certificate_of, is_self_signed, request_of
+from gateway.certificate_reader import REQUEST, TooLong, UnsupportedKey, certificate_of, request_of, signature_problem
 from gateway.pem import blocks
 from gateway.validation.field import go_quote
 
@@ -13,8 +13,7 @@ def request_problem(data: bytes) -> str:
     if block is None or block.kind != REQUEST:
         return f"PEM block type must be {REQUEST}"
     try:
-        request = request_of(block.content)
-        return "" if is_self_signed(request) else "x509: ECDSA verification failure"
+        return signature_problem(request_of(block.content))
     except UnsupportedKey:
         return "x509: cannot verify signature: algorithm unimplemented"
     except TooLong as error:

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
@@ -101,7 +100,7 @@ def _curve(curve: ec.EllipticCurve) -> str:
 
 def _is_signed(request: x509.CertificateSigningRequest) -> bool:
     try:
-        return is_self_signed(request) and not isinstance(request.signature_hash_algorithm, hashes.MD5)
+        return is_self_signed(request)
     except (UnsupportedAlgorithm, ValueError):
         return False
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import base64
+from typing import Any
 
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
+from cryptography.hazmat.primitives.asymmetric.types import CertificateIssuerPrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
@@ -128,6 +130,47 @@ def test_a_request_is_the_one_that_go_finds(old: bytes, new: bytes) -> None:
 def test_a_request_comes_first() -> None:
     with pytest.raises(ValueError, match="PEM block type must be CERTIFICATE REQUEST"):
         request_of_pem(pem(DER) + asked("ada"))
+
+
+def _request(der: bytes) -> bytes:
+    return pem(der).replace(b"CERTIFICATE", b"CERTIFICATE REQUEST")
+
+
+def _signed(key: CertificateIssuerPrivateKeyTypes, hashed: Any, pss: bool = False) -> bytes:
+    builder = x509.CertificateSigningRequestBuilder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ada")]))
+    pad = padding.PSS(padding.MGF1(hashed), hashed.digest_size) if pss else None
+    return builder.sign(key, hashed, rsa_padding=pad).public_bytes(Encoding.DER)
+
+
+RSA, EC, ED = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey
+SIGNED = {
+    "RSA with SHA-256": (_signed(RSA, hashes.SHA256()), "crypto/rsa: verification error"),
+    "RSA with PSS": (_signed(RSA, hashes.SHA256(), pss=True), "crypto/rsa: verification error"),
+    "ECDSA": (_signed(EC, hashes.SHA256()), "x509: ECDSA verification failure"),
+    "Ed25519": (_signed(ED.generate(), None), "x509: Ed25519 verification failure"),
+}
+
+
+@pytest.mark.parametrize("case", SIGNED)
+def test_a_wrong_signature_is_told_in_the_words_of_its_algorithm(case: str) -> None:
+    der, problem = SIGNED[case]
+    wrong = der[:-3] + bytes([der[-3] ^ 1]) + der[-2:]
+    assert [request_problem(_request(each)) for each in (der, wrong)] == ["", problem]
+
+
+def test_a_request_may_be_signed_with_sha_1_and_not_with_md5() -> None:
+    """Requests of the library cannot have either: the algorithm's name and the signature are exchanged here."""
+    of_sha256 = _signed(RSA, hashes.SHA256())
+    signed = x509.load_der_x509_csr(of_sha256).tbs_certrequest_bytes
+    kept = of_sha256[:-256]
+    with_sha_1 = kept.replace(b"\x01\x01\x0b", b"\x01\x01\x05") + RSA.sign(signed, padding.PKCS1v15(), hashes.SHA1())
+    assert request_problem(_request(with_sha_1)) == ""
+    with_md5 = kept.replace(b"\x01\x01\x0b", b"\x01\x01\x04") + RSA.sign(signed, padding.PKCS1v15(), hashes.SHA1())
+    insecure = "x509: cannot verify signature: insecure algorithm MD5-RSA"
+    assert request_problem(_request(with_md5)) == insecure
+    with_sha_224 = of_sha256.replace(b"\x01\x01\x0b", b"\x01\x01\x0e")
+    unknown = "x509: cannot verify signature: algorithm unimplemented"
+    assert request_problem(_request(with_sha_224)) == unknown
 
 
 def test_certificates_of_clients_are_read_by_one_module() -> None:
