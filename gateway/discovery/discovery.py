@@ -53,7 +53,9 @@ class Discovery:
         media: Negotiator = STANDARD,
         others: ExtensionGroups | None = None,
     ) -> None:
-        """`media` negotiates the documents of group versions; `others` knows extension API servers."""
+        """`media` negotiates the documents of built-in group versions; those of custom ones are never in CBOR. `others`
+        knows extension API servers.
+        """
         self._media, self._others = media, others
         self._registry, self._address = registry, server_address
         self._builtin = registry.builtin_groups() & registry.groups.keys()
@@ -97,11 +99,12 @@ class Discovery:
             return self._absent(path)
         resources = path.startswith("/api/") or path.count("/") == 3  # the documents of group versions
         # /apis and /apis/GROUP are answered whatever the method, and so are versions of custom groups
-        strictly = not self._is_custom(path) if resources else path in _STRICT
+        custom = resources and self._is_custom(path)
+        strictly = not custom if resources else path in _STRICT
         if strictly and request.method != "GET":
             raise method_not_allowed()
         accept = request.headers.get(b"accept", b"").decode("latin-1")
-        request.media = self._media if resources else self._media.of_documents
+        request.media = STANDARD if custom else self._media if resources else self._media.of_documents
         aggregated = path in self._aggregated and request.path != "/apis/"
         choice = _choose(accept, aggregated, request.media.types, strictly)
         if choice.aggregated:

@@ -238,3 +238,18 @@ def test_documents_of_older_servers_are_not_in_cbor(older: Client) -> None:
     assert (in_cbor.status, in_cbor.headers["content-type"]) == (200, CBOR)
     refused = older.ask("GET", "/api/v1/namespaces?timeout=invalid", None, CBOR)
     assert (refused.status, refused.headers["content-type"]) == (400, "application/json")
+
+
+def test_the_resources_of_a_custom_group_are_listed_in_json(cbor_client: Client) -> None:
+    spec: Any = DEFINITION["spec"]
+    group = {**spec, "group": "listed.example"}
+    definition = {**DEFINITION, "metadata": {"name": "things.listed.example"}, "spec": group}
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    assert cbor_client.ask("POST", path, json.dumps(definition).encode()).status == 201
+    while cbor_client.ask("GET", "/apis/listed.example/v1").status == 404:
+        pass
+    assert cbor_client.ask("GET", "/apis/listed.example/v1", None, CBOR).status == 406
+    both = cbor_client.ask("GET", "/apis/listed.example/v1", None, f"{CBOR}, application/json;q=0.9")
+    assert (both.headers["content-type"], both.json["resources"][0]["name"]) == ("application/json", "things")
+    of_group = cbor_client.ask("GET", "/apis/listed.example", None, CBOR)
+    assert decode(of_group.body)["name"] == "listed.example"
