@@ -22,12 +22,32 @@ _UNDERSCORE_FORMAT = rf"{_UNDERSCORE_LABEL}(\.{_UNDERSCORE_LABEL})*"
 _DNS1035_FORMAT = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _WILDCARD_FORMAT = rf"\*\.{SUBDOMAIN_FORMAT}"
 
+_MATCHED_AT_ONCE = 4096  # characters
+
+
+def labels_match(label: str, flags: int = 0) -> Callable[[str], bool]:
+    """Returns a function that says whether a text is labels of the pattern `label`, joined by dots.
+
+    The labels of a long text are matched one by one: a match of three megabytes keeps all other threads waiting for
+    half a second.
+    """
+    all_of = re.compile(rf"{label}(?:\.{label})*", flags).fullmatch
+    one_of = re.compile(label, flags).fullmatch
+
+    def matches(text: str) -> bool:
+        if len(text) <= _MATCHED_AT_ONCE:
+            return all_of(text) is not None
+        return all(one_of(part) is not None for part in text.split("."))
+
+    return matches
+
+
 _is_label = re.compile(LABEL_FORMAT).fullmatch
-_is_subdomain = re.compile(SUBDOMAIN_FORMAT).fullmatch
-_is_subdomain_caseless = re.compile(SUBDOMAIN_FORMAT, re.IGNORECASE | re.ASCII).fullmatch
-_is_underscore = re.compile(_UNDERSCORE_FORMAT).fullmatch
+_is_subdomain = labels_match(LABEL_FORMAT)
+_is_short_subdomain = re.compile(SUBDOMAIN_FORMAT).fullmatch
+_is_subdomain_caseless = labels_match(LABEL_FORMAT, re.IGNORECASE | re.ASCII)
+_is_underscore = labels_match(_UNDERSCORE_LABEL)
 _is_dns1035 = re.compile(_DNS1035_FORMAT).fullmatch
-_is_wildcard = re.compile(_WILDCARD_FORMAT).fullmatch
 _is_key_name = re.compile(KEY_FORMAT).fullmatch
 
 
@@ -105,6 +125,10 @@ _VALUE = regex_message(
 def byte_length(value: str) -> int:
     """The length in bytes of UTF-8. Go's limits count bytes."""
     return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
+
+
+def _is_wildcard(value: str) -> bool:
+    return value.startswith("*.") and _is_subdomain(value[2:])
 
 
 def _checked(
@@ -193,7 +217,7 @@ def _mask_trailing_dash(name: str) -> str:
 def name_is_dns_subdomain(name: str, prefix: bool) -> Messages:
     """The usual rule of object names; `prefix` is true for a generateName."""
     text = _mask_trailing_dash(name) if prefix else name
-    return VALID if len(text) <= 253 and _is_subdomain(text) else is_dns1123_subdomain(text)  # most names are new
+    return VALID if len(text) <= 253 and _is_short_subdomain(text) else is_dns1123_subdomain(text)  # most names are new
 
 
 def name_is_dns_label(name: str, prefix: bool) -> Messages:

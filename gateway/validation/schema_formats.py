@@ -108,7 +108,7 @@ def _is_ipv6(text: str) -> bool:
 
 def _is_cidr(text: str) -> bool:
     address, slash, bits = text.partition("/")
-    if not slash or not bits.isascii() or not bits.isdigit():
+    if not slash or not bits.isascii() or not bits.isdigit() or len(bits := bits.lstrip("0") or "0") > 3:
         return False
     if ":" in address:
         return _is_ipv6(address) and int(bits) <= 128
@@ -134,7 +134,7 @@ def _is_datetime(text: str) -> bool:
 def _is_duration(text: str) -> bool:
     if _go_duration(text):
         return True
-    return any(_is_unit(unit.lower()) for _, unit in _scala_duration(text))
+    return any(map(_is_unit, {unit.lower() for _, unit in _scala_duration(text)}))
 
 
 def _is_unit(unit: str) -> bool:
