@@ -10,6 +10,16 @@ _HEX = re.compile(r"[0-9a-fA-F]+")
 _OCTAL = re.compile(r"[0-3][0-7]{2}")
 
 
+def integer(text: str) -> int:
+    """The number of a literal without its suffix `u`. Python reads no more than 4300 decimal digits; so long a literal
+    becomes a number that is out of range.
+    """
+    try:
+        return int(text, 16 if "0x" in text[:3] else 10)
+    except ValueError:
+        return 1 << 64
+
+
 def unquote(text: str) -> str:
     """The string of a literal with its quotes. Raises ValueError with cel-go's message."""
     raw, body = _body(text)

@@ -22,7 +22,7 @@ from gateway.cel.ast import (
     StructLiteral,
 )
 from gateway.cel.lexer import LexerError, tokens
-from gateway.cel.literals import unquote, unquote_bytes
+from gateway.cel.literals import integer, unquote, unquote_bytes
 from gateway.cel.macros import MacroError, expand
 from gateway.cel.names import RESERVED
 from gateway.cel.source import NO_LOCATION, CompilationError, Problem
@@ -356,11 +356,11 @@ class _Parser:
                     self._report(place, str(error))
                     value = text
             case "INT":
-                value = int(sign + text, 16 if text.startswith("0x") else 10)
+                value = integer(sign + text)
                 if not INT_MIN <= value <= INT_MAX:
                     return self._report(place, "invalid int literal")
             case "UINT":
-                value = Uint(int(text[:-1], 16 if text.startswith("0x") else 10))
+                value = Uint(integer(text[:-1]))
                 if value > UINT_MAX:
                     return self._report(place, "invalid uint literal")
             case "FLOAT":
