@@ -7,10 +7,67 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import termios
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
 
 FAREWELL = 0.5  # seconds that a client has to close the connection, and to read why its request is refused
 _AT_STOP = 0.05  # the same, if the server stops and has nothing left to send
 _LATE = 25.0  # seconds to read the unsent data, and to end a tunnel; uvloop ends the connection after 30
+
+
+class Answering(Protocol):
+    """The answer of a connection."""
+
+    def lose(self) -> None:
+        """The connection is lost: nothing is sent any more."""
+        ...
+
+    def leave(self) -> None:
+        """Called after `lose`, maybe in a later turn of the event loop: the application learns of it."""
+        ...
+
+
+class Departures:
+    """Limits how many lost connections end their answers in one turn of the event loop: thousands may be lost at once.
+
+    First come, first served. Each wakes a task for some 30 microseconds.
+    """
+
+    __slots__ = ("_left", "_waiting")
+
+    MOST = 32  # that end in one turn
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Answering | None, Callable[[], None]]] = deque()
+        self._left = self.MOST  # how many more may end in this turn
+
+    def end(self, answering: Answering | None, lost: Callable[[], None]) -> None:
+        """Calls `lost`, which must not raise, and ends the answer: at once, or in a later turn, in order."""
+        if answering is not None:
+            answering.lose()
+        self._waiting.append((answering, lost))
+        if self._left == self.MOST:
+            asyncio.get_running_loop().call_soon(self._go_on)
+        if self._left:
+            self._left -= 1
+            self._end_next()
+
+    def _end_next(self) -> None:
+        answering, lost = self._waiting.popleft()
+        lost()
+        if answering is not None:
+            answering.leave()
+
+    def _go_on(self) -> None:
+        """Ends the next ones; called once in each turn of the loop."""
+        self._left, left = 0, self.MOST  # none ends at once meanwhile
+        while self._waiting and left:
+            left -= 1
+            self._end_next()
+        self._left = left
+        if left != self.MOST:
+            asyncio.get_running_loop().call_soon(self._go_on)
 
 
 def end_soon(

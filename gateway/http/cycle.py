@@ -162,10 +162,13 @@ class Cycle(RequestResponseCycle):
             self.task = asyncio.get_running_loop().create_task(self.run_asgi(going_on))
             self.tasks.add(self.task)
 
-    def leave(self) -> None:
-        """Called when the connection is lost."""
+    def lose(self) -> None:
+        """See Answering."""
         if not self.response_complete:
             self.disconnected = True
+
+    def leave(self) -> None:
+        """See Answering."""
         self.message_event.set()
         self.wake()
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+from gateway.http.connection_end import Departures
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +33,13 @@ class Heads:
 
 @dataclass(slots=True)
 class Farewell:
-    """Whether an answer closes its connection: every answer once the process is about to stop (`begun`), before that a
-    random share (`chance`, from 0 to 1).
+    """The ends of a process's connections. Whether an answer closes its connection: every answer once the process is
+    about to stop (`begun`), before that a random share (`chance`, from 0 to 1). `departures` are the lost ones.
     """
 
     begun: bool = False
     chance: float = 0.0
+    departures: Departures = field(default_factory=Departures)
 
     def is_due(self) -> bool:
         return self.begun or (self.chance > 0 and random.random() < self.chance)

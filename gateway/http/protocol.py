@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -92,9 +93,7 @@ class Protocol(HttpToolsProtocol):
             self._upgrading.end()
         self._stall.end()
         self._idling.end()
-        super().connection_lost(exc)
-        if self._answering is not None:
-            self._answering.leave()
+        self._ending.departures.end(self._answering, partial(super().connection_lost, exc))
         if self._lost is not None:
             self._lost()
 

@@ -8,6 +8,8 @@ import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -16,6 +18,7 @@ import uvloop
 
 from gateway.credentials.certificates import ensure_certificates, server_context
 from gateway.http import connection_end
+from gateway.http.connection_end import Departures
 
 MUCH = 8 << 20  # more than the sockets of both ends take
 LITTLE = 500_000  # what they take
@@ -114,3 +117,48 @@ def test_a_tunnels_client_may_speak_after_its_end(contexts: tuple[ssl.SSLContext
 def test_a_server_that_stops_waits_for_nobody_for_long(contexts: tuple[ssl.SSLContext, ssl.SSLContext]) -> None:
     with closing(contexts, MUCH, stopping=True, tunnel=True) as client:
         assert received(client) < MUCH
+
+
+class Answer:
+    """The answer of a lost connection."""
+
+    def __init__(self, said: list[str], name: int) -> None:
+        self._said, self._name = said, name
+
+    def lose(self) -> None:
+        self._said.append(f"lost {self._name}")
+
+    def leave(self) -> None:
+        self._said.append(f"left {self._name}")
+
+
+def test_lost_connections_end_few_answers_in_a_turn_and_in_order() -> None:
+    async def run() -> tuple[list[str], list[int]]:
+        departures, said, counts = Departures(), list[str](), [0]
+        for name in range(count):
+            departures.end(Answer(said, name), lambda: None)
+        assert [each for each in said if each.startswith("lost")] == [f"lost {name}" for name in range(count)]
+        while counts[-1] < count:
+            counts.append(sum(each.startswith("left") for each in said))
+            await asyncio.sleep(0)
+        return said, counts
+
+    count = 5 * Departures.MOST + 1
+    said, counts = asyncio.run(run())
+    assert [each for each in said if each.startswith("left")] == [f"left {name}" for name in range(count)]
+    assert max(after - before for before, after in pairwise(counts)) == Departures.MOST
+
+
+def test_a_lost_connection_ends_its_answer_at_once_if_no_others_are_lost() -> None:
+    async def run() -> list[str]:
+        departures, said = Departures(), list[str]()
+        for name in range(3):
+            departures.end(Answer(said, name), partial(said.append, "told"))
+            said.append("next")
+            for _ in range(3):
+                await asyncio.sleep(0)
+        departures.end(None, partial(said.append, "told"))
+        return said
+
+    one = [[f"lost {name}", "told", f"left {name}", "next"] for name in range(3)]
+    assert asyncio.run(run()) == [*one[0], *one[1], *one[2], "told"]
