@@ -17,6 +17,11 @@ Key = tuple[str, str, str]  # group, version, plural
 GROUPS_OF_OTHER_MODULES = frozenset({"apiextensions.k8s.io", "apiregistration.k8s.io"})
 """Groups whose types come from modules other than k8s.io/api. Every known minor serves their v1."""
 
+_DECLARED = {("storage.k8s.io", "VolumeAttributesClass"): {"1.34": "v1beta1", "1.35": "v1beta1"}}
+"""Versions in which kube-apiserver of a minor stores a kind that it serves in a higher one, too
+(k8s.io/kubernetes/pkg/kubeapiserver/default_storage_factory_builder.go).
+"""
+
 
 @cache
 def _document() -> dict[str, Any]:
@@ -60,6 +65,8 @@ def announced_version(binary: str, compatible: str, group: str, version: str, ki
     """
     if group == "apiextensions.k8s.io":
         return "v1beta1"  # declared as such, whatever the minor
+    if declared := _DECLARED.get((group, kind), {}).get(binary):
+        return declared
     for each, facts in _by_kind().get((group, kind), ()):
         if binary in facts and number(facts.get("introduced", "1.0")) <= number(compatible):
             return each

@@ -87,7 +87,14 @@ def test_the_warning_is_that_of_the_minor() -> None:
 @pytest.mark.parametrize(
     ("group", "version", "kind"),
     [(*place, kind) for place, early in EARLY.items() if early.like == "v1" for kind in sorted(early.kinds)]
-    + [("certificates.k8s.io", "v1beta1", "PodCertificateRequest")],
+    + [
+        ("certificates.k8s.io", "v1beta1", "PodCertificateRequest"),
+        ("networking.k8s.io", "v1beta1", "IPAddress"),
+        ("networking.k8s.io", "v1beta1", "ServiceCIDR"),
+        ("storage.k8s.io", "v1beta1", "VolumeAttributesClass"),
+        ("admissionregistration.k8s.io", "v1beta1", "ValidatingAdmissionPolicy"),
+        ("admissionregistration.k8s.io", "v1alpha1", "MutatingAdmissionPolicy"),
+    ],
 )
 def test_objects_that_a_kube_apiserver_stored_in_them_are_read(group: str, version: str, kind: str) -> None:
     """It stores the highest version that the release before has: v1beta1 of a ClusterTrustBundle in 1.37."""

@@ -116,6 +116,8 @@ def test_new_expressions_have_the_functions_that_each_replica_reads() -> None:
         (("1.37",), ("certificates.k8s.io", "clustertrustbundles"), "v1beta1"),
         (("1.37", "", "1.37"), ("certificates.k8s.io", "clustertrustbundles"), "v1"),
         (("1.34",), ("storage.k8s.io", "volumeattributesclasses"), "v1beta1"),
+        (("1.35",), ("storage.k8s.io", "volumeattributesclasses"), "v1beta1"),
+        (("1.36",), ("storage.k8s.io", "volumeattributesclasses"), "v1"),
         (("1.36", "", "1.33"), ("resource.k8s.io", "resourceclaims"), "v1beta2"),
         (("1.36",), ("autoscaling", "horizontalpodautoscalers"), "v2"),
         (("1.36", "", "1.36"), ("apiextensions.k8s.io", "customresourcedefinitions"), "v1beta1"),
