@@ -5,7 +5,7 @@ BIN := .venv/bin
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes conformance lint types generated proto catalog upstream minors cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
+.PHONY: help run test test-all engine-tools test-engine nodes-tools test-nodes conformance lint types generated proto catalog upstream minors openapi-of-minor cel digests internal-types policy etcd-wheel hostile bench docs release tools check clean
 
 define environment
 @$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python >= 3.11 is needed; name one with PYTHON=python3.12"; exit 1; }
@@ -84,6 +84,9 @@ upstream: .venv/ready ## what VERSION of Kubernetes changed (1.38.0-beta.0), as 
 
 minors: .venv/ready ## the facts of Kubernetes' minors in gateway/release/data, of its modules, with Go
 	@for each in gates lifecycle roles gotypes; do $(BIN)/python hack/minors/$$each.py $(ARGS) || exit 1; done
+
+openapi-of-minor: .venv/ready ## what OpenAPI documents of an earlier minor have otherwise: make openapi-of-minor FROM='--server https://... --token ...'
+	@$(BIN)/python hack/minors/openapi.py $(FROM)
 
 cel: .venv/ready ## the grammar of CEL, its declarations and recorded answers, of Go modules, with Go
 	@$(BIN)/python hack/cel_grammar.py

@@ -10,6 +10,8 @@ from gateway.jsontypes import JsonObject, dumps
 from gateway.kinds.registry import Registry
 from gateway.memo import Recent
 from gateway.openapi.custom import custom_schemas
+from gateway.openapi.earlier import FILE as EARLIER
+from gateway.openapi.earlier import paths_as_of, schemas_as_of
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.meta_kinds import OF_DEFINITIONS, of_version
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
@@ -29,8 +31,10 @@ _MOST, _SIZE = 1000, 32 << 20  # documents that are kept, and their bytes: all b
 class Documents:
     """The OpenAPI v3 documents of a registry."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, catalogued: bool = False) -> None:
+        """`catalogued` leaves out what an earlier minor has otherwise than the catalog."""
         self._registry = registry
+        self._as = "" if catalogued else registry.release.binary
         self._made: Recent[tuple[str, bool], bytes] = Recent(_MOST, _SIZE, _SIZE)
         self._hashes: dict[str, str] = {}
         self._places = {
@@ -40,6 +44,7 @@ class Documents:
         }
         self._pages = {page.place: page for page in pages(registry)}
         source = files("gateway.schema").joinpath("catalog.json").read_bytes() + dumps(registry.release.version_info())
+        source += EARLIER.read_bytes()
         self._digest = hashlib.sha512(source + descriptions.source().encode())
 
     @property
@@ -99,10 +104,16 @@ class Documents:
             registered = of_version(group, version)
             roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # not in those of CRDs
         roots += types_of(resources)
-        components = {"schemas": schemas_of(roots, registered) | custom_schemas(resources)}
+        schemas = schemas_as_of(self._as, schemas_of(roots, registered), registered is not OF_DEFINITIONS)
+        components = {"schemas": schemas | custom_schemas(resources)}
         info = {"title": "Kubernetes", "version": self._registry.release.minor}
         if registered is OF_DEFINITIONS:
             info = _INFO_OF_DEFINITIONS
         else:
             components["securitySchemes"] = _SECURITY
-        return {"openapi": "3.0.0", "info": info, "paths": paths_of(resources), "components": components}
+        return {
+            "openapi": "3.0.0",
+            "info": info,
+            "paths": paths_as_of(self._as, paths_of(resources)),
+            "components": components,
+        }

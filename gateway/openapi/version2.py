@@ -13,6 +13,7 @@ from gateway.jsontypes import JsonObject, dumps_plain, loads
 from gateway.kinds.registry import Registry
 from gateway.kinds.resource import Resource
 from gateway.openapi.custom import custom_schemas
+from gateway.openapi.earlier import paths_as_of, schemas_as_of
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.merge import DEFINITIONS, KINDS, Merged
 from gateway.openapi.meta_kinds import OF_ALL
@@ -111,7 +112,8 @@ class Version2:
         known = self._parts.get((*place, protobuf))
         if known is not None and known.made_of == resources:
             return known
-        content = _content(resources, () if place != ("", "") else pages(self._registry))
+        others = () if place != ("", "") else pages(self._registry)
+        content = _content(resources, others, self._registry.release.binary)
         encode = _as_protobuf if protobuf else _as_json
         made = _Part.of(
             resources,
@@ -165,8 +167,8 @@ def _by_name(content: Mapping[str, bytes]) -> Iterator[bytes]:
     return (content[name] for name in sorted(content))
 
 
-def _content(resources: Resources, others: Iterable[PlainPath]) -> JsonObject:
-    """The paths and definitions of some resources, and of `others`, pages without resources.
+def _content(resources: Resources, others: Iterable[PlainPath], minor: str) -> JsonObject:
+    """The paths and definitions of some resources in a minor, and of `others`, pages without resources.
 
     Definitions that custom kinds share with built-in ones are only in the part of the built-in ones.
     """
@@ -179,10 +181,10 @@ def _content(resources: Resources, others: Iterable[PlainPath]) -> JsonObject:
     for resource in resources:
         by_version.setdefault((resource.group, resource.version), []).append(resource)
     for served in by_version.values():
-        paths |= version_2_paths(paths_of(tuple(served)))
+        paths |= version_2_paths(paths_as_of(minor, paths_of(tuple(served))))
         schemas = custom_schemas(served, version_2=True)
         if not all(each.custom for each in served):
-            schemas = schemas_of(_roots(served), OF_ALL) | schemas
+            schemas = schemas_as_of(minor, schemas_of(_roots(served), OF_ALL)) | schemas
         for name, schema in schemas.items():
             _add_kinds(definitions.setdefault(name, _converted(schema)), schema)
     return {"paths": paths, "definitions": definitions}
