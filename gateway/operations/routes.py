@@ -43,12 +43,16 @@ _DOCUMENTS = (
     *(openid.CONFIGURATION_PATH, openid.KEYS_PATH),
 )
 _OF_PROCESS = ("/metrics", SLIS, "/statusz", "/flagz")
+_GATED = {"/statusz": "ComponentStatusz", "/flagz": "ComponentFlagz"}  # the gate of a path
 _STATUS_PATHS = ("/healthz", "/livez", "/readyz", "/metrics", "/version", "/flagz", "/statusz")
 
 
 def operations(gateway: Gateway, siblings: SiblingProcesses, paths: Callable[[], list[str]]) -> APIRouter:
     """The router; `paths` returns the paths of the other routes, for the list at /."""
-    answers, router = _Answers(gateway, siblings, lambda: [*paths(), *_OF_PROCESS]), APIRouter()
+    enabled = gateway.registry.release.gates.enabled
+    absent = {path for path, gate in _GATED.items() if not enabled(gate)}
+    of_process = [path for path in _OF_PROCESS if path not in absent]
+    answers, router = _Answers(gateway, siblings, lambda: [*paths(), *of_process]), APIRouter()
     inside = (
         (PROFILES, answers.lead_to_profiles),
         (f"{PROFILES}/", answers.show_profiles),
@@ -67,7 +71,8 @@ def operations(gateway: Gateway, siblings: SiblingProcesses, paths: Callable[[],
         ("/debug/consistency", answers.check_consistency),
         (f"{flowcontrol.DEBUG}/{{what}}", answers.show_flow_control),
     ):
-        router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI would parse parameters, needlessly
+        if path not in absent:
+            router.add_route(path, answer, methods=ANY_METHOD)  # a route of FastAPI would parse parameters, needlessly
     _add_documents(router, gateway, answers.issuer)
     return router
 

@@ -41,6 +41,8 @@ SWITCHABLE = frozenset(
     {
         "APIResponseCompression",
         "CBORServingAndStorage",
+        "ComponentFlagz",
+        "ComponentStatusz",
         "DRADeviceCompatibilityGroups",
         "DRAFractionalCapacityRange",
         "DRAOptionalNodeOperations",

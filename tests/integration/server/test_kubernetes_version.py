@@ -37,12 +37,16 @@ def test_a_server_says_that_it_is_the_release_of_its_minor(minor: str, release: 
         said = ask(api, "GET", "/version")
         assert (said["gitVersion"], f"{said['major']}.{said['minor']}") == (release, minor)
         assert ask(api, "GET", "/openapi/v3/version")["info"]["version"] == minor
-        metrics, flags = text_of(api, "/metrics"), text_of(api, "/flagz")
+        metrics, later = text_of(api, "/metrics"), minor >= "1.36"
         assert f'git_version="{release}"' in metrics
         gate = r'kubernetes_feature_enabled\{name="MutatingAdmissionPolicy",stage="[A-Z]*"\} (\S+)'
-        assert [float(each) for each in re.findall(gate, metrics)] == [float(minor >= "1.36")]
-        assert f"kubernetes-version={minor}\n" in flags
-        assert f"MutatingAdmissionPolicy={str(minor >= '1.36').lower()}" in flags
+        assert [float(each) for each in re.findall(gate, metrics)] == [float(later)]
+        for path in ("/flagz", "/statusz"):  # their gates are on from 1.36 on
+            assert (path in ask(api, "GET", "/")["paths"]) is later
+            assert later or status(api, path) == 404
+        if later:
+            assert f"kubernetes-version={minor}\n" in (flags := text_of(api, "/flagz"))
+            assert "MutatingAdmissionPolicy=true" in flags
 
 
 @pytest.mark.parametrize("minor", ["1.34", "1.35"])
@@ -75,11 +79,12 @@ def test_an_emulated_minor_has_its_apis_and_gates_and_the_servers_own_version(
         versions = f'binary="{binary}",component="kube",emulation="{emulated}",min_compat="{compatible}"'
         assert f"version_info{{{versions}}} 1" in text_of(api, "/metrics")
         assert ask(api, "GET", "/openapi/v3/version")["info"]["version"] == emulated
-        assert f"emulated-version={emulated}\n" in text_of(api, "/flagz")
+        assert ("/flagz" in ask(api, "GET", "/")["paths"]) is (emulated == "1.36")  # from which on its gate is on
 
 
 def test_the_least_compatible_minor_is_in_version_metrics_and_flags() -> None:
     flags = ("--controllers=-*", "--emulated-version=1.35", "--min-compatibility-version=kube=1.33")
+    flags += ("--feature-gates=ComponentFlagz=true",)
     with api_server(*flags, version="1.36") as api:
         said = ask(api, "GET", "/version")
         assert [said[name] for name in ("emulationMinor", "minCompatibilityMajor", "minCompatibilityMinor")] == [
