@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-WAIT = 60  # seconds for it to be ready
+WAIT = 300  # seconds for it to be ready
 
 
 @contextmanager
