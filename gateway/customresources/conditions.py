@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from copy import deepcopy
+from hashlib import sha256
 
 from gateway.customresources.definition import APPROVED, ESTABLISHED, NAMES_ACCEPTED, NON_STRUCTURAL, condition, is_true
 from gateway.customresources.names import AcceptedNames, claim
-from gateway.jsontypes import JsonObject
+from gateway.jsontypes import JsonObject, dumps
+from gateway.memo import Recent
 from gateway.validation.custom_resource_definition import approval, conversion_bundle_problem
 from gateway.validation.structural_schema import unsupported, validate_structural
 
@@ -83,15 +85,26 @@ def _structure(definition: JsonObject, now: str) -> None:
     set_condition(definition, _condition(NON_STRUCTURAL, "True", "Violations", text), now)
 
 
+_structural: Recent[bytes, bool] = Recent(4096, 1 << 20)
+"""Digests of schemas without violations: each status of a CRD is computed several times, in many control planes."""
+
+
 def _violations(spec: JsonObject) -> list[str]:
     found = []
     if spec.get("preserveUnknownFields"):
         found.append("spec.preserveUnknownFields: Invalid value: true: must be false")
     for i, version in enumerate(spec.get("versions") or ()):
         schema = (version.get("schema") or {}).get("openAPIV3Schema")
-        if schema is not None and not unsupported(schema):
-            path = f"spec.versions[{i}].schema.openAPIV3Schema"
-            found += [str(error) for error in validate_structural(schema, path)]
+        if schema is None:
+            continue
+        digest = sha256(dumps(schema)).digest()
+        if _structural.find(digest):
+            continue
+        path = f"spec.versions[{i}].schema.openAPIV3Schema"
+        violations = [] if unsupported(schema) else [str(error) for error in validate_structural(schema, path)]
+        if not violations:
+            _structural.keep(digest, True, len(digest))
+        found += violations
     return list(dict.fromkeys(found))
 
 

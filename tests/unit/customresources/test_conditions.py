@@ -6,8 +6,9 @@ from base64 import b64encode
 
 import pytest
 
+from gateway.customresources import conditions
 from gateway.customresources.conditions import with_status
-from gateway.customresources.definition import ESTABLISHED, condition
+from gateway.customresources.definition import ESTABLISHED, NON_STRUCTURAL, condition
 from gateway.jsontypes import JsonObject
 
 NOW = "2026-01-01T00:00:00Z"
@@ -42,3 +43,21 @@ def test_a_mended_bundle_establishes_a_definition() -> None:
     found = condition(mended, ESTABLISHED)
     assert found is not None
     assert found["status"] == "True"
+
+
+def test_a_schema_without_violations_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each status is computed three times, in many control planes with equal CRDs. Violations are told each time."""
+    looks = list[object]()
+
+    def look(schema: JsonObject, path: str) -> list[str]:
+        looks.append(schema)
+        return ["a violation"] if "x" in schema["properties"] else []
+
+    monkeypatch.setattr(conditions, "validate_structural", look)
+    for member, expected in (("fine", 1), ("x", 3)):
+        looks.clear()
+        made = definition(b"")
+        schema = {"type": "object", "properties": {member: {"type": "string"}}, "description": "looked at once"}
+        made["spec"]["versions"][0]["schema"] = {"openAPIV3Schema": schema}
+        told = {condition(with_status(made, [], NOW), NON_STRUCTURAL) is not None for _ in range(3)}
+        assert told == {member == "x"} and len(looks) == expected
