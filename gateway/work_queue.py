@@ -171,28 +171,19 @@ class _Worker(Generic[K]):
         """Works alone, until cancelled. Then drops all delayed keys."""
         try:
             while not is_ending():
-                await self._work_on(await self._queue.get())
+                key = await self._queue.get()
+                try:
+                    await survive_async(self._reconciled, key, self._failed, None)
+                finally:
+                    self._queue.done(key)
         finally:
             self._queue.close()
 
     async def run_many(self, workers: int) -> None:
         """As `run`, with several workers."""
-        try:
-            async with TaskGroup() as group:
-                for _ in range(workers):
-                    group.create_task(self._one_of_many())
-        finally:
-            self._queue.close()
-
-    async def _one_of_many(self) -> None:
-        while not is_ending():
-            await self._work_on(await self._queue.get())
-
-    async def _work_on(self, key: K) -> None:
-        try:
-            await survive_async(self._reconciled, key, self._failed, None)
-        finally:
-            self._queue.done(key)
+        async with TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self.run())
 
     async def _reconciled(self, key: K) -> None:
         await give_way()  # otherwise a worker might never yield to the event loop

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import pytest
 from gateway.clusters import unfinished
 from gateway.clusters.definition import ANNOUNCEMENTS, MAKING, READY
 from gateway.clusters.unfinished import KEPT, UnfinishedWork
+from storage.errors import Unavailable
 from storage.etcd import KeyValue
 
 ROOT = b"/x-clusters/"
@@ -39,6 +41,7 @@ class _Table:
 
     def __init__(self) -> None:
         self.common, self.rows, self.woken = SimpleNamespace(root=ROOT), dict[str, Any](), list[str]()
+        self.ready, self.templates, self.uids = asyncio.Event(), SimpleNamespace(), ()
 
     def of_uid(self, uid: str) -> Any:
         return self.rows.get(uid)
@@ -64,7 +67,9 @@ def of(table: _Table, etcd: _Etcd) -> UnfinishedWork:
     return UnfinishedWork(cast(Any, table), cast(Any, etcd))
 
 
-async def test_those_at_rest_are_woken_also_beside_one_that_cannot_be(now: list[float]) -> None:
+async def test_those_at_rest_are_woken_also_beside_one_that_cannot_be(
+    now: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
     table, etcd = _Table(), _Etcd(a=1, broken=2, b=3, making=4, awake=5)
     for name in ("a", "broken", "b", "untouched"):
         table.has(name)
@@ -72,6 +77,34 @@ async def test_those_at_rest_are_woken_also_beside_one_that_cannot_be(now: list[
     table.has("awake", awake=SimpleNamespace(is_done=False))
     await of(table, etcd)._look(None)
     assert sorted(table.woken) == ["a", "b", "broken"] and len(etcd.revisions) == 5
+    assert [each.getMessage() for each in caplog.records] == [
+        "a control plane with unfinished work could not be loaded"
+    ]
+
+
+async def test_a_look_that_fails_is_told_and_does_not_end_the_next_ones(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, etcd = _Table(), _Etcd()
+    table.ready.set()
+    looks = list[object]()
+
+    async def fail(*_: object, keys_only: bool = True) -> None:
+        looks.append(keys_only)
+        raise Unavailable("no answer")
+
+    monkeypatch.setattr(unfinished, "LOOK", 0.0)
+    monkeypatch.setattr(etcd, "prefix", fail)
+    table.templates = SimpleNamespace(end_remnants=fail)
+    running = asyncio.create_task(of(table, etcd).run())
+    while len(looks) < 3:
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.wait([running])
+    assert [each.getMessage() for each in caplog.records][:2] == [
+        "templates of control planes that are gone could not be removed",
+        "control planes with unfinished work could not be found",
+    ]
 
 
 @pytest.mark.parametrize(("done", "kept"), [(True, False), (False, True)])
