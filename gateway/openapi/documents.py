@@ -13,7 +13,7 @@ from gateway.openapi.custom import custom_schemas
 from gateway.openapi.earlier import FILE as EARLIER
 from gateway.openapi.earlier import paths_as_of, schemas_as_of
 from gateway.openapi.gnostic import gnostic
-from gateway.openapi.meta_kinds import OF_DEFINITIONS, of_version
+from gateway.openapi.meta_kinds import of_definitions, of_version
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, schemas_of, types_of
 from gateway.openapi.without_objects import pages
@@ -99,15 +99,17 @@ class Documents:
         resources = self._registry.of_version(group, version)
         kept = any("delete" in resource.verbs for resource in resources)  # false for groups that have only reviews
         roots = [META + "Status", META + "DeleteOptions", PATCH] if kept else []
-        registered = OF_DEFINITIONS
-        if not all(resource.defined for resource in resources):
+        defined = all(resource.defined for resource in resources)
+        if defined:
+            registered = of_definitions(self._registry.release)
+        else:
             registered = of_version(group, version)
             roots += [META + "WatchEvent", RESOURCE_LIST] if kept else [RESOURCE_LIST]  # not in those of CRDs
         roots += types_of(resources)
-        schemas = schemas_as_of(self._as, schemas_of(roots, registered), registered is not OF_DEFINITIONS)
+        schemas = schemas_as_of(self._as, schemas_of(roots, registered), not defined)
         components = {"schemas": schemas | custom_schemas(resources)}
         info = {"title": "Kubernetes", "version": self._registry.release.minor}
-        if registered is OF_DEFINITIONS:
+        if defined:
             info = _INFO_OF_DEFINITIONS
         else:
             components["securitySchemes"] = _SECURITY

@@ -1,12 +1,14 @@
 """The group versions that OpenAPI documents list as those of the kinds DeleteOptions and WatchEvent.
 
 A document is made from a Go scheme. These types of meta/v1 are kinds of every group version in the scheme, even of
-those that are not served. Source: the documents of a kube-apiserver 1.36.3.
+those that are not served. Releases differ in some groups of the client's scheme. Source: kube-apiserver's documents.
 """
 
 from __future__ import annotations
 
 from gateway.jsontypes import JsonObject
+from gateway.release.client_versions import client_versions
+from gateway.release.release import Release
 
 Versions = tuple[tuple[str, str], ...]  # groups and versions
 
@@ -17,7 +19,6 @@ _CLIENTS = """
     apps/v1,v1beta1,v1beta2
     authentication.k8s.io/v1,v1alpha1,v1beta1
     authorization.k8s.io/v1,v1beta1
-    autoscaling/v1,v2
     batch/v1,v1beta1
     certificates.k8s.io/v1,v1alpha1,v1beta1
     coordination.k8s.io/v1,v1alpha2,v1beta1
@@ -31,9 +32,7 @@ _CLIENTS = """
     policy/v1,v1beta1
     rbac.authorization.k8s.io/v1,v1alpha1,v1beta1
     resource.k8s.io/v1,v1alpha3,v1beta1,v1beta2
-    scheduling.k8s.io/v1,v1alpha2,v1beta1
     storage.k8s.io/v1,v1alpha1,v1beta1
-    storagemigration.k8s.io/v1beta1
 """
 _SERVERS = """
     admission.k8s.io/v1,v1beta1
@@ -48,11 +47,14 @@ def _versions(text: str) -> list[tuple[str, str]]:
     return [(group, version) for group, _, versions in found for version in versions.split(",")]
 
 
-OF_DEFINITIONS: Versions = tuple(_versions(_CLIENTS))
-"""The group versions in documents of CRDs: those of the client scheme."""
+def of_definitions(release: Release) -> Versions:
+    """The group versions in documents of CRDs: those of the client scheme."""
+    return tuple(sorted((*_versions(_CLIENTS), *client_versions(release.binary))))
 
-OF_ALL: Versions = tuple(sorted(_versions(_CLIENTS + _SERVERS)))
-"""The group versions in the OpenAPI v2 document."""
+
+def of_all(release: Release) -> Versions:
+    """The group versions in the OpenAPI v2 document."""
+    return tuple(sorted((*of_definitions(release), *_versions(_SERVERS))))
 
 
 def of_version(group: str, version: str) -> Versions:

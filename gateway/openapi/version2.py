@@ -16,12 +16,13 @@ from gateway.openapi.custom import custom_schemas
 from gateway.openapi.earlier import paths_as_of, schemas_as_of
 from gateway.openapi.gnostic import gnostic
 from gateway.openapi.merge import DEFINITIONS, KINDS, Merged
-from gateway.openapi.meta_kinds import OF_ALL
+from gateway.openapi.meta_kinds import of_all
 from gateway.openapi.others import ExtensionDocuments
 from gateway.openapi.paths import RESOURCE_LIST, paths_of
 from gateway.openapi.schemas import PATCH, REFERENCE, schemas_of, types_of
 from gateway.openapi.version2_paths import version_2_paths
 from gateway.openapi.without_objects import PlainPath, pages
+from gateway.release.release import Release
 from gateway.schema.catalog import META
 
 Resources = tuple[Resource, ...]
@@ -113,7 +114,7 @@ class Version2:
         if known is not None and known.made_of == resources:
             return known
         others = () if place != ("", "") else pages(self._registry)
-        content = _content(resources, others, self._registry.release.binary)
+        content = _content(resources, others, self._registry.release)
         encode = _as_protobuf if protobuf else _as_json
         made = _Part.of(
             resources,
@@ -167,11 +168,12 @@ def _by_name(content: Mapping[str, bytes]) -> Iterator[bytes]:
     return (content[name] for name in sorted(content))
 
 
-def _content(resources: Resources, others: Iterable[PlainPath], minor: str) -> JsonObject:
-    """The paths and definitions of some resources in a minor, and of `others`, pages without resources.
+def _content(resources: Resources, others: Iterable[PlainPath], release: Release) -> JsonObject:
+    """The paths and definitions of some resources in a release, and of `others`, pages without resources.
 
     Definitions that custom kinds share with built-in ones are only in the part of the built-in ones.
     """
+    minor, registered = release.binary, of_all(release)
     definitions: JsonObject = {}
     paths: JsonObject = {}
     by_version: dict[tuple[str, str], list[Resource]] = {}
@@ -184,7 +186,7 @@ def _content(resources: Resources, others: Iterable[PlainPath], minor: str) -> J
         paths |= version_2_paths(paths_as_of(minor, paths_of(tuple(served))))
         schemas = custom_schemas(served, version_2=True)
         if not all(each.custom for each in served):
-            schemas = schemas_as_of(minor, schemas_of(_roots(served), OF_ALL)) | schemas
+            schemas = schemas_as_of(minor, schemas_of(_roots(served), registered)) | schemas
         for name, schema in schemas.items():
             _add_kinds(definitions.setdefault(name, _converted(schema)), schema)
     return {"paths": paths, "definitions": definitions}

@@ -84,13 +84,19 @@ def versions_of_delete_options(schema: Any) -> list[str]:
     return [f"{each['group']}/{each['version']}" for each in kinds]
 
 
-def test_documents_of_definitions_say_in_which_versions_clients_know_delete_options() -> None:
-    registry = builtin_registry()
+@pytest.mark.parametrize(
+    ("minor", "number", "scheduling"),
+    [("1.34", 55, "v1alpha1"), ("1.35", 55, "v1alpha1"), ("1.36", 53, "v1alpha2"), ("1.37", 55, "v1alpha3")],
+)
+def test_documents_of_definitions_say_in_which_versions_clients_know_delete_options(
+    minor: str, number: int, scheduling: str
+) -> None:
+    registry = builtin_registry(release=release_of(minor=minor))
     registry.add(custom("one.example.com", "zebra"))
     made = Documents(registry).document("apis/one.example.com/v1")
     assert made is not None
     versions = versions_of_delete_options(loads(made)["components"]["schemas"][DELETE_OPTIONS])
-    assert len(versions) == 53
+    assert len(versions) == number and f"scheduling.k8s.io/{scheduling}" in versions
     assert versions == sorted(versions)
     assert {"/v1", "extensions/v1beta1", "apps/v1beta2", "resource.k8s.io/v1alpha3"} < set(versions)
     assert not {"apiextensions.k8s.io/v1", "one.example.com/v1"} & set(versions)
