@@ -84,6 +84,7 @@ PARTS = {
         "gateway.allocation.services",
         "gateway.quotas.room",
         "gateway.apply.emptied",
+        "gateway.defaults.old_versions",
         "gateway.encodings.cbor",
         "gateway.encodings.cbor_encoder",
         "gateway.encodings.partial_encoder",
