@@ -9,7 +9,8 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gateway.courtesy import give_way
@@ -151,45 +152,33 @@ class Work(NamedTuple):
     workers: int
 
 
-def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int) -> Coroutine[Any, Any, None]:
+async def work(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], workers: int) -> None:
     """Runs workers that call `reconcile` for each key, until cancelled. If it raises, the key is added again."""
-    worker = _Worker(queue, reconcile)
-    return worker.run() if workers == 1 else worker.run_many(workers)  # one task and one frame fewer
 
+    async def worker() -> None:
+        while not is_ending():
+            key = await queue.get()
+            try:
+                await survive_async(partial(_reconciled, queue, reconcile), key, partial(_failed, queue), None)
+            finally:
+                queue.done(key)
 
-class _Worker(Generic[K]):
-    """A queue and its reconcile function. A control plane in memory has some twenty that wait: closures would take four
-    times as much.
-    """
-
-    __slots__ = ("_queue", "_reconcile")
-
-    def __init__(self, queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]]) -> None:
-        self._queue, self._reconcile = queue, reconcile
-
-    async def run(self) -> None:
-        """Works alone, until cancelled. Then drops all delayed keys."""
-        try:
-            while not is_ending():
-                key = await self._queue.get()
-                try:
-                    await survive_async(self._reconciled, key, self._failed, None)
-                finally:
-                    self._queue.done(key)
-        finally:
-            self._queue.close()
-
-    async def run_many(self, workers: int) -> None:
-        """As `run`, with several workers."""
+    try:
+        if workers == 1:  # a task fewer
+            return await worker()
         async with TaskGroup() as group:
             for _ in range(workers):
-                group.create_task(self.run())
+                group.create_task(worker())
+    finally:
+        queue.close()
 
-    async def _reconciled(self, key: K) -> None:
-        await give_way()  # otherwise a worker might never yield to the event loop
-        await self._reconcile(key)
-        self._queue.forget(key)
 
-    def _failed(self, key: K, error: Exception) -> None:
-        self._queue.add_failed(key)
-        logger.info("retrying", extra={"queue": self._queue.name, "key": str(key), "error": str(error)})
+async def _reconciled(queue: WorkQueue[K], reconcile: Callable[[K], Awaitable[None]], key: K) -> None:
+    await give_way()  # otherwise a worker might never yield to the event loop
+    await reconcile(key)
+    queue.forget(key)
+
+
+def _failed(queue: WorkQueue[K], key: K, error: Exception) -> None:
+    queue.add_failed(key)
+    logger.info("retrying", extra={"queue": queue.name, "key": str(key), "error": str(error)})
