@@ -21,6 +21,8 @@ SURVIVING = {"survive", "survive_async", "each", "each_async", "guarded", "work"
 ELSEWHERE = {
     ("gateway.aggregation.aggregation", "work"): "survives each key",
     ("gateway.clusters.reconciler", "work"): "survives each key",
+    ("gateway.clusters.reconciler", "UnfinishedWork(self._table, self._leading).run"): "survives each look",
+    ("gateway.clusters.unfinished", "each_async"): "survives each control plane",
     ("gateway.clusters.table", "awake.end"): "who puts it to rest waits for it, and is told",
     ("gateway.clusters.table", "self.awake"): "one control plane, which the next change wakes",
     ("gateway.clusters.table", "self.common.feed.run"): "with all of the table: the process begins it anew",
