@@ -53,6 +53,7 @@ SHORT = {
     "gateway/kinds/stored_head.py:head_of": "names of kinds and versions",
     "gateway/kinds/strategies/__init__.py:strategy_for": "names of resources",
     "gateway/quotas/evaluators/__init__.py:evaluator_of": "names of resources",
+    "gateway/release/client_versions.py:client_versions": "minors",
     "gateway/release/metrics.py:forms": "minors",
     "gateway/release/release.py:_release": "minors and gates",
     "gateway/validation/internal_form.py:_of_variant": "minors",

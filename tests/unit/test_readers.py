@@ -19,6 +19,7 @@ JSON = {
     "gateway.launch.template": "from the parent process",
     "gateway.observability.siblings": "from a process of the same server",
     "gateway.schema.body": "the reader of bodies",
+    "gateway.schema.go_json": "one string, whose syntax it has checked",
     "gateway.schema.outside": "the reader of all else",
     "gateway.transfer.documents": "files of who runs the command",
     "gateway.transfer.kubeconfig": "a program of who runs the command",
