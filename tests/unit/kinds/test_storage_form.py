@@ -48,7 +48,7 @@ def test_protobuf_is_read_as_json_is() -> None:
         (b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}', 'no kind "Secret" is registered'),
         (b'{"kind":"ConfigMap","apiVersion":7,"metadata":{"name":"a"}}', 'no kind "ConfigMap" is registered'),
         (b'{"kind":"ConfigMap","apiVersion":"v1","metadata":7}', "cannot unmarshal number"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b"", "empty document"),
     ],
 )

@@ -40,6 +40,7 @@ ELSEWHERE = {
     GroupResource("apps", "deployments"): "test_workload.py",
     GroupResource("certificates.k8s.io", "clustertrustbundles"): LATER,
     GroupResource("certificates.k8s.io", "podcertificaterequests"): "../../integration/server/test_pod_certificates.py",
+    GroupResource("coordination.k8s.io", "leasecandidates"): "../../integration/server/test_early_versions.py",
     GroupResource("resource.k8s.io", "devicetaintrules"): LATER,
     GroupResource("storagemigration.k8s.io", "storageversionmigrations"): LATER,
 }
