@@ -147,7 +147,9 @@ def claimed(size: int) -> JsonObject:
 
 
 CASES: dict[str, Callable[[int], Callable[[], object]]] = {
-    "containers": lambda n: body({"spec": {"containers": [{"name": f"c{i}", "image": "i"} for i in range(n)]}}),
+    "containers": lambda n: body(
+        {"spec": {"containers": [{"name": f"c{i}", "image": "i" * 64} for i in range(n // 2)]}}
+    ),
     "repeated keys": lambda n: wrong('{"data":{' + ",".join(['"a":"b"'] * n) + "}}"),
     "unknown keys": lambda n: wrong("{" + ",".join(f'"k{i}":1' for i in range(n)) + "}"),
     "repeated keys below a long one": lambda n: wrong(f'{{"a":1,"a":2,"{"k" * n * 10}":[{",".join(["{}"] * n)}]}}'),
