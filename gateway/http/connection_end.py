@@ -43,7 +43,7 @@ class Departures:
         self._left = self.MOST  # how many more may end in this turn
 
     def end(self, answering: Answering | None, lost: Callable[[], None]) -> None:
-        """Calls `lost`, which must not raise, and ends the answer: at once, or in a later turn, in order."""
+        """Calls `lost` and ends the answer: at once, or in a later turn, in order."""
         if answering is not None:
             answering.lose()
         self._waiting.append((answering, lost))
@@ -55,19 +55,23 @@ class Departures:
 
     def _end_next(self) -> None:
         answering, lost = self._waiting.popleft()
-        lost()
-        if answering is not None:
-            answering.leave()
+        try:
+            lost()
+        finally:
+            if answering is not None:
+                answering.leave()
 
     def _go_on(self) -> None:
         """Ends the next ones; called once in each turn of the loop."""
         self._left, left = 0, self.MOST  # none ends at once meanwhile
-        while self._waiting and left:
-            left -= 1
-            self._end_next()
-        self._left = left
-        if left != self.MOST:
-            asyncio.get_running_loop().call_soon(self._go_on)
+        try:
+            while self._waiting and left:
+                left -= 1
+                self._end_next()
+        finally:  # an error of one end must not keep all later ones waiting for ever
+            self._left = left
+            if left != self.MOST:
+                asyncio.get_running_loop().call_soon(self._go_on)
 
 
 def end_soon(

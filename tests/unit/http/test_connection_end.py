@@ -162,3 +162,23 @@ def test_a_lost_connection_ends_its_answer_at_once_if_no_others_are_lost() -> No
 
     one = [[f"lost {name}", "told", f"left {name}", "next"] for name in range(3)]
     assert asyncio.run(run()) == [*one[0], *one[1], *one[2], "told"]
+
+
+def test_an_error_at_one_end_leaves_no_answer_waiting() -> None:
+    async def run() -> tuple[list[str], list[str]]:
+        departures, said, errors = Departures(), list[str](), list[str]()
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(str(context["exception"])))
+        for name in range(count):
+            departures.end(Answer(said, name), fail if name == Departures.MOST + 1 else lambda: None)
+        for _ in range(count):
+            await asyncio.sleep(0)
+        departures.end(Answer(said, count), lambda: None)
+        return said, errors
+
+    def fail() -> None:
+        raise RuntimeError("told")
+
+    count = 3 * Departures.MOST
+    said, errors = asyncio.run(run())
+    assert [each for each in said if each.startswith("left")] == [f"left {name}" for name in range(count + 1)]
+    assert errors == ["told"]
