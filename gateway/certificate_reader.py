@@ -62,6 +62,9 @@ _FAMILIES: Mapping[x509.ObjectIdentifier, str] = {
 
 _KEYS = {"RSA": rsa.RSAPublicKey, "ECDSA": ec.EllipticCurvePublicKey, "Ed25519": ed25519.Ed25519PublicKey}
 _SHA2 = (hashes.SHA256, hashes.SHA384, hashes.SHA512)
+_CURVES = (ec.SECP224R1, ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)  # that Go's crypto/x509 reads
+_INSECURE = "crypto/rsa: {bits}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"
+_LEAST_RSA = 1024  # bits: Go's crypto/rsa verifies no signature of a shorter key
 
 Signed = x509.Certificate | x509.CertificateSigningRequest
 
@@ -72,6 +75,10 @@ class TooLong(ValueError):
 
 class UnsupportedKey(ValueError):
     """A certificate or request has a key of an algorithm that is not in `ALGORITHMS`."""
+
+
+class UnsupportedCurve(ValueError):
+    """A certificate or request has a key on an elliptic curve that Go's crypto/x509 does not read."""
 
 
 def certificate_of(der: bytes) -> x509.Certificate:
@@ -103,9 +110,14 @@ def extensions_of(read: Signed) -> x509.Extensions:
 
 
 def public_key_of(read: Signed) -> CertificatePublicKeyTypes:
-    """The public key. It is parsed here, not when the certificate is read. Raises UnsupportedKey, ValueError."""
+    """The public key. It is parsed here, not when the certificate is read. Raises UnsupportedKey, UnsupportedCurve,
+    ValueError.
+    """
     _require_known(read)
-    return _tried(read.public_key)
+    key = _tried(read.public_key)
+    if isinstance(key, ec.EllipticCurvePublicKey) and not isinstance(key.curve, _CURVES):
+        raise UnsupportedCurve("x509: unsupported elliptic curve")
+    return key
 
 
 def is_self_signed(request: x509.CertificateSigningRequest) -> bool:
@@ -119,7 +131,7 @@ def signature_problem(request: x509.CertificateSigningRequest) -> str:
     """Why the signature of a request is not one by its own key, in the words of Go's crypto/x509; "" if it is.
 
     As there, SHA-1 is good enough, which `is_signature_valid` of the library refuses. Raises UnsupportedKey, also for
-    the algorithm of the signature, and ValueError.
+    the algorithm of the signature, UnsupportedCurve and ValueError.
     """
     key, algorithm = public_key_of(request), request.signature_algorithm_oid
     if algorithm == SignatureAlgorithmOID.RSA_WITH_MD5:
@@ -132,6 +144,8 @@ def signature_problem(request: x509.CertificateSigningRequest) -> str:
         return (
             f"x509: signature algorithm specifies an {family} public key, but have public key of type {_go_type(key)}"
         )
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size < _LEAST_RSA:
+        return _INSECURE.format(bits=key.key_size)
     try:
         _verify(request, key, hashed, pss=algorithm == SignatureAlgorithmOID.RSASSA_PSS)
     except InvalidSignature:

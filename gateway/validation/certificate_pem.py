@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gateway.certificate_reader import REQUEST, TooLong, UnsupportedKey, certificate_of, request_of, signature_problem
+from gateway.certificate_reader import (
+    REQUEST,
+    TooLong,
+    UnsupportedCurve,
+    UnsupportedKey,
+    certificate_of,
+    request_of,
+    signature_problem,
+)
 from gateway.pem import blocks
 from gateway.validation.field import go_quote
 
@@ -16,7 +24,7 @@ def request_problem(data: bytes) -> str:
         return signature_problem(request_of(block.content))
     except UnsupportedKey:
         return "x509: cannot verify signature: algorithm unimplemented"
-    except TooLong as error:
+    except (TooLong, UnsupportedCurve) as error:
         return str(error)
     except ValueError:
         return _asn1_problem(block.content)

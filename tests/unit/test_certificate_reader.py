@@ -17,6 +17,7 @@ from cryptography.x509.oid import NameOID
 from gateway.certificate_reader import (
     LARGEST,
     TooLong,
+    UnsupportedCurve,
     certificate_of,
     extensions_of,
     public_key_of,
@@ -142,6 +143,14 @@ def _signed(key: CertificateIssuerPrivateKeyTypes, hashed: Any, pss: bool = Fals
     return builder.sign(key, hashed, rsa_padding=pad).public_bytes(Encoding.DER)
 
 
+SHORT = b"""-----BEGIN CERTIFICATE REQUEST-----
+MIHTMH8CAQAwGjEKMAgGA1UECgwBeDEMMAoGA1UEAwwDam9lMFwwDQYJKoZIhvcN
+AQEBBQADSwAwSAJBAKxaitExgumKpa+BIyXe3GqOCa8GuVcOVb0MPbeWFCkU+Ons
+0t+muMw/KAJ0ITJMwj5nD7SdqsGODGA2U+1JgEcCAwEAAaAAMA0GCSqGSIb3DQEB
+CwUAA0EAAh9ukttzi/N7+knAmKmwnP5oJys49BhWN+23WiROndA5lOq2oFWq3dqM
+KwK4tVXVWJ8vlkY0cRmNZonziIusIA==
+-----END CERTIFICATE REQUEST-----
+"""
 RSA, EC, ED = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey
 SIGNED = {
     "RSA with SHA-256": (_signed(RSA, hashes.SHA256()), "crypto/rsa: verification error"),
@@ -171,6 +180,20 @@ def test_a_request_may_be_signed_with_sha_1_and_not_with_md5() -> None:
     with_sha_224 = of_sha256.replace(b"\x01\x01\x0b", b"\x01\x01\x0e")
     unknown = "x509: cannot verify signature: algorithm unimplemented"
     assert request_problem(_request(with_sha_224)) == unknown
+
+
+@pytest.mark.parametrize("curve", [ec.SECP256K1(), ec.BrainpoolP256R1()], ids=lambda curve: curve.name)
+def test_a_key_on_a_curve_that_go_does_not_know_is_refused(curve: ec.EllipticCurve) -> None:
+    request = _signed(ec.generate_private_key(curve), hashes.SHA256())
+    assert request_problem(_request(request)) == "x509: unsupported elliptic curve"
+    with pytest.raises(UnsupportedCurve):
+        public_key_of(request_of(request))
+
+
+def test_a_signature_of_a_short_rsa_key_is_refused() -> None:
+    """The library makes no such key; openssl has made this one of 512 bits."""
+    insecure = "crypto/rsa: 512-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"
+    assert request_problem(SHORT) == insecure
 
 
 def test_certificates_of_clients_are_read_by_one_module() -> None:
