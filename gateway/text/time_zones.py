@@ -1,7 +1,7 @@
 """Time zones by their names, which clients choose.
 
-`zoneinfo` opens a file for each name, and if there is none it imports a package for each part of the name: 250 parts
-exhaust the stack. So only names that a time zone may have reach it.
+`zoneinfo` opens a file for each name, and if there is none it imports a package for each part of the name, between
+slashes and between dots: 250 parts exhaust the stack. So only names that a time zone may have reach it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,13 @@ from __future__ import annotations
 from zoneinfo import ZoneInfo
 
 _LONGEST, _MOST_PARTS = 255, 8
-"""Characters and parts of a name. The tz database has at most 42 and 4: posix/America/Argentina/ComodRivadavia."""
+"""Characters and parts of a name. The tz database has at most 42 and 4: posix/America/Argentina/ComodRivadavia. No name
+has a dot."""
 
 
 def zone_named(name: str) -> ZoneInfo | None:
     """The time zone of a name such as "Europe/Berlin"; None if there is none."""
-    if len(name) > _LONGEST or name.count("/") >= _MOST_PARTS:
+    if len(name) > _LONGEST or name.count("/") >= _MOST_PARTS or "." in name:
         return None
     try:
         return ZoneInfo(name)

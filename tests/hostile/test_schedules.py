@@ -9,6 +9,7 @@ import pytest
 from apiserver_gateway.testing import ApiServer
 from gateway.cel.moments import Timestamp, in_zone
 from gateway.cel.values import EvaluationError
+from gateway.text import time_zones
 from gateway.validation.cron import location_error, schedule_error, validate_time_zone
 from tests.hostile.doubling import is_in_proportion
 from tests.hostile.probe import held_at_most
@@ -29,6 +30,14 @@ def test_a_long_name_is_no_time_zone(name: str) -> None:
     assert validate_time_zone(name, "zone")
     with pytest.raises(EvaluationError, match="unknown time zone"):
         in_zone(Timestamp(0), name)
+
+
+def test_parts_between_dots_do_not_recurse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """zoneinfo also imports a package for each of these; an expression may have used much of the stack already."""
+    opened = list[str]()
+    monkeypatch.setattr(time_zones, "ZoneInfo", opened.append)
+    assert time_zones.zone_named("a." * 120 + "/b") is None
+    assert not opened
 
 
 def test_known_zones_in_directories_are_found() -> None:
