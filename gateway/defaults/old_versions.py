@@ -1,7 +1,7 @@
 """Defaults of versions that are only read from etcd, where they differ from those of v1.
 
-Source: k8s.io/kubernetes/pkg/apis/admissionregistration/v1beta1/defaults.go, and those of apps, certificates and
-flowcontrol.
+Source: k8s.io/kubernetes/pkg/apis/admissionregistration/v1beta1/defaults.go, and those of v1alpha1, apps, certificates
+and flowcontrol; compared with what kube-apiserver 1.37.2 reads from etcd.
 """
 
 from __future__ import annotations
@@ -23,15 +23,14 @@ _WEBHOOKS = compile_table(
         )
     }
 )
-_KEEPS_ZERO = "flowcontrol.k8s.io/preserve-zero-concurrency-shares"
-_SHARES = 30  # of a limited priority level that says none, or 0 without the annotation
+_BINDING = compile_table({"spec.paramRef.parameterNotFoundAction": "Deny"})
+_SHARES = 30  # of a limited priority level that says none, or 0, also with the annotation that once kept 0
 _LEGACY = "kubernetes.io/legacy-unknown"
 
 
 def _shares(level: JsonObject) -> None:
     limited = level.get("spec", {}).get("limited")
-    annotations = level.get("metadata", {}).get("annotations") or {}
-    if limited is not None and not limited.get("nominalConcurrencyShares") and _KEEPS_ZERO not in annotations:
+    if limited is not None and not limited.get("nominalConcurrencyShares"):
         limited["nominalConcurrencyShares"] = _SHARES
 
 
@@ -48,6 +47,8 @@ def _labels(stateful_set: JsonObject) -> None:
 
 _DEFAULTERS: Defaulters = {
     ("apps/v1beta1", "StatefulSet"): compile_table({"spec+.updateStrategy+.type": "OnDelete"}, _labels),
+    ("admissionregistration.k8s.io/v1alpha1", "ValidatingAdmissionPolicyBinding"): _BINDING,
+    ("admissionregistration.k8s.io/v1alpha1", "MutatingAdmissionPolicyBinding"): _BINDING,
     ("admissionregistration.k8s.io/v1beta1", "ValidatingWebhookConfiguration"): _WEBHOOKS,
     ("admissionregistration.k8s.io/v1beta1", "MutatingWebhookConfiguration"): _WEBHOOKS,
     ("certificates.k8s.io/v1beta1", "CertificateSigningRequest"): compile_table(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -151,6 +152,7 @@ CwUAA0EAAh9ukttzi/N7+knAmKmwnP5oJys49BhWN+23WiROndA5lOq2oFWq3dqM
 KwK4tVXVWJ8vlkY0cRmNZonziIusIA==
 -----END CERTIFICATE REQUEST-----
 """
+START = datetime(2026, 1, 1, tzinfo=UTC)
 RSA, EC, ED = rsa.generate_private_key(65537, 2048), ec.generate_private_key(ec.SECP256R1()), ed25519.Ed25519PrivateKey
 SIGNED = {
     "RSA with SHA-256": (_signed(RSA, hashes.SHA256()), "crypto/rsa: verification error"),
@@ -188,6 +190,15 @@ def test_a_key_on_a_curve_that_go_does_not_know_is_refused(curve: ec.EllipticCur
     assert request_problem(_request(request)) == "x509: unsupported elliptic curve"
     with pytest.raises(UnsupportedCurve):
         public_key_of(request_of(request))
+
+
+def test_a_trust_anchor_on_a_curve_that_go_does_not_know_is_refused() -> None:
+    for curve, problems in ((ec.SECP256K1(), ["does not parse as X.509"]), (ec.SECP256R1(), [])):
+        key, name = ec.generate_private_key(curve), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "ada")])
+        builder = x509.CertificateBuilder(name, name, key.public_key(), 1, START, START + timedelta(days=1))
+        anchor = builder.add_extension(x509.BasicConstraints(True, None), True).sign(key, hashes.SHA256())
+        found = validate_anchors(anchor.public_bytes(Encoding.PEM).decode(), "spec.trustBundle")
+        assert [problem in str(error) for error, problem in zip(found, problems, strict=True)] == [True] * len(problems)
 
 
 def test_a_signature_of_a_short_rsa_key_is_refused() -> None:
