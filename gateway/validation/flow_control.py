@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import ceil, log2
 from typing import Any
 
 from gateway.jsontypes import JsonObject
-from gateway.validation.checks import each, known
-from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_supported, required
+from gateway.validation.checks import each
+from gateway.validation.field import FieldError, duplicate, forbidden, invalid, not_supported, required, reworded
 from gateway.validation.go_structs import verbatim
 from gateway.validation.names import is_dns1123_label, is_dns1123_subdomain
 
@@ -213,8 +214,14 @@ def validate_priority_level(level: JsonObject) -> list[FieldError]:
         else:
             found += _limited(limited, "spec.limited")
     else:
-        found += known("spec.type", kind, ("Exempt", "Limited")) if kind else [required("spec.type")]
+        found += _type("spec.type", kind, ("Exempt", "Limited"))
     return found + _mandatory(name, spec) + validate_conditions(level)
+
+
+def _type(path: str, kind: str, supported: tuple[str, ...]) -> list[FieldError]:
+    """The error of a type that is missing, or not one of `supported`."""
+    wrong = not_supported(path, kind, supported)
+    return [wrong if kind else reworded("MissingValuesRequired", wrong, partial(required, path))]
 
 
 def _mandatory(name: str, spec: JsonObject) -> list[FieldError]:
@@ -261,7 +268,7 @@ def _response(response: JsonObject, path: str) -> list[FieldError]:
         message = "must be nil if limited.limitResponse.type is not Limited"
         return [] if queuing is None else [forbidden(f"{path}.queuing", message)]
     if kind != "Queue":
-        return known(f"{path}.type", kind, ("Queue", "Reject")) if kind else [required(f"{path}.type")]
+        return _type(f"{path}.type", kind, ("Queue", "Reject"))
     if queuing is None:
         return [required(f"{path}.queuing", "must not be empty if limited.limitResponse.type is Limited")]
     return _queuing(queuing, f"{path}.queuing")

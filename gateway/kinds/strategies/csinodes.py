@@ -53,6 +53,8 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
     found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+    if not context.enabled("UpdatesJudgedOnce"):
+        found += found
     for before in _drivers(old):
         for driver in _drivers(obj):
             if driver.get("name") == before.get("name") and not same(_fixed(driver), _fixed(before)):

@@ -107,7 +107,8 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     before = old.get("spec", {})
     cidrs = [cidr for block, _ in _blocks(before) for cidr in (block.get("cidr", ""), *(block.get("except") or ()))]
     any_value = bool(validate_label_selector(before.get("podSelector"), ""))
-    return _validate_spec(obj.get("spec", {}), any_value, tuple(cidrs))
+    found = _validate_spec(obj.get("spec", {}), any_value, tuple(cidrs))
+    return found if context.enabled("UpdatesJudgedOnce") else found + found
 
 
 def _warnings(obj: JsonObject, context: WriteContext) -> Iterator[str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.strategy import Strategy, on_update
 from gateway.kinds.write_context import WriteContext
-from gateway.validation.checks import immutable, text
-from gateway.validation.field import FieldError, duplicate
+from gateway.validation.checks import each, immutable
+from gateway.validation.field import FieldError, duplicate, required, reworded
 from gateway.validation.go_structs import verbatim
 from gateway.validation.labels import validate_labels
 from gateway.validation.names import is_dns1123_label
@@ -34,8 +35,13 @@ def _scheduling(scheduling: JsonObject) -> list[FieldError]:
     return found
 
 
+def _handler(handler: str) -> list[FieldError]:
+    found = each("handler", handler, is_dns1123_label(handler))
+    return found if handler else [reworded("MissingValuesRequired", found[0], partial(required, "handler"))]
+
+
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = text("handler", obj.get("handler"), is_dns1123_label)
+    found = _handler(obj.get("handler", ""))
     if (overhead := obj.get("overhead")) is not None:
         validate_resource_requirements({"limits": overhead.get("podFixed")}, "overhead", found)
     if (scheduling := obj.get("scheduling")) is not None:

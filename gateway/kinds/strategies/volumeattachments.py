@@ -46,8 +46,23 @@ def _error(error: JsonObject | None, path: str) -> list[FieldError]:
 
 
 def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
-    spec, status = obj.get("spec", {}), obj.get("status") or {}
-    found = validate_csi_driver_name(spec.get("attacher", ""), "spec.attacher")
+    found = _attachment(obj, context)
+    return found if context.enabled("AttachmentUpdatesJudged") else found + _attacher(obj) + _volume(obj)
+
+
+def _attacher(obj: JsonObject) -> list[FieldError]:
+    return validate_csi_driver_name(obj.get("spec", {}).get("attacher", ""), "spec.attacher")
+
+
+def _volume(obj: JsonObject) -> list[FieldError]:
+    name = obj.get("spec", {}).get("source", {}).get("persistentVolumeName")
+    return [] if name is None else each("spec.source.persistentVolumeName", name, is_dns1123_subdomain(name))
+
+
+def _attachment(obj: JsonObject, context: WriteContext) -> list[FieldError]:
+    """The errors of creates and updates."""
+    spec, status, whole = obj.get("spec", {}), obj.get("status") or {}, context.enabled("AttachmentUpdatesJudged")
+    found = _attacher(obj) if whole else [] if spec.get("attacher") else [required("spec.attacher")]
     found += _source(spec.get("source", {}), "spec.source")
     found += each("spec.nodeName", spec.get("nodeName", ""), is_dns1123_subdomain(spec.get("nodeName", "")))
     metadata = status.get("attachmentMetadata") or {}
@@ -55,14 +70,11 @@ def _validate(obj: JsonObject, context: WriteContext) -> list[FieldError]:
         found.append(too_long("status.attachmentMetadata", MAX_METADATA))
     for key in ("attachError", "detachError"):
         found += _error(status.get(key), f"status.{key}")
-    name = spec.get("source", {}).get("persistentVolumeName")
-    if name is not None:
-        found += each("spec.source.persistentVolumeName", name, is_dns1123_subdomain(name))
-    return found
+    return found + _volume(obj) if whole else found
 
 
 def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) -> list[FieldError]:
-    found = validate_object_meta(obj["metadata"], False) + _validate(obj, context)
+    found = validate_object_meta(obj["metadata"], False) + _attachment(obj, context)
     if not same(obj.get("spec"), old.get("spec")):
         found.append(
             invalid("spec", verbatim("io.k8s.api.storage.v1.VolumeAttachmentSpec", obj.get("spec")), IMMUTABLE)
