@@ -1,6 +1,7 @@
 """A log file that is rotated when it is large: it is renamed to `name-TIME.ext`, then compressed, and later deleted.
 
-Several processes may write to one file: each appends whole lines, and one at a time rotates it.
+Several processes may write to one file: each appends whole lines, and one at a time rotates it. A file that cannot be
+rotated grows: its lines are worth more than its size.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 _MEGABYTE = 1 << 20
 _DAY = 24 * 3600
+_LOG_INTERVAL = 600.0  # seconds between two log entries about a file that cannot be rotated
 _TIME = "%Y-%m-%dT%H-%M-%S.%f"
 
 
@@ -46,6 +48,7 @@ class RotatedFile:
         self._path, self._keeping = path, keeping
         self._descriptor = -1
         self._tidying: threading.Thread | None = None
+        self._complained = float("-inf")
 
     def open(self) -> None:
         """Opens the file, and makes it and its directory if they are missing. Raises OSError."""
@@ -54,14 +57,14 @@ class RotatedFile:
         self._descriptor = os.open(self._path, os.O_CREAT | os.O_APPEND | self._access() | os.O_CLOEXEC, 0o600)
 
     def write(self, data: bytes) -> None:
-        """Appends lines; rotates the file before that if it would become too large. Raises OSError."""
+        """Appends lines; rotates the file before that if it would become too large, and if it can. Raises OSError."""
         if not self._is_ours():
             self.open()
         limit = self._keeping.size * _MEGABYTE
         if limit:
             size = os.fstat(self._descriptor).st_size
             if size and size + len(data) > limit:
-                self._put_aside(limit - len(data))
+                self._rotate(limit - len(data))
         view = memoryview(data if self._begins_a_line() else b"\n" + data)
         while view:
             view = view[os.write(self._descriptor, view) :]
@@ -90,6 +93,17 @@ class RotatedFile:
         except FileNotFoundError:
             return False
         return not self._path.is_file() or (found.st_ino, found.st_dev) == (ours.st_ino, ours.st_dev)
+
+    def _rotate(self, room: int) -> None:
+        """Rotates the file. One that is mounted by itself, or is in a read-only directory, cannot be renamed."""
+        try:
+            self._put_aside(room)
+        except OSError as error:
+            if not self._is_ours():
+                self.open()
+            if time.monotonic() - self._complained >= _LOG_INTERVAL:
+                self._complained = time.monotonic()
+                logger.error("the audit log cannot be rotated, and grows: %s", error.strerror)
 
     def _put_aside(self, room: int) -> None:
         directory = os.open(self._path.parent, os.O_RDONLY | os.O_CLOEXEC)
@@ -144,9 +158,23 @@ def _packed(path: Path) -> Path:
 
 
 def _pack(path: Path) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(unfinished, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
-    with path.open("rb") as plain, os.fdopen(descriptor, "wb") as raw, gzip.open(raw, "wb") as out:
-        shutil.copyfileobj(plain, out)
-    unfinished.rename(_packed(path))
-    path.unlink()
+    """Compresses a file. A process that is killed meanwhile leaves an unfinished file, which the next one overwrites.
+
+    The file is on the disk before the plain one is deleted, so that a crash of the machine loses no line. Raises
+    OSError, also if another process compresses the file now.
+    """
+    unfinished = path.with_name(f".{path.name}.gz")
+    with os.fdopen(os.open(unfinished, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600), "wb") as raw:
+        fcntl.flock(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            with path.open("rb") as plain:  # it is gone if another process has just compressed it
+                raw.truncate()
+                with gzip.open(raw, "wb") as out:
+                    shutil.copyfileobj(plain, out)
+            raw.flush()
+            os.fsync(raw.fileno())
+            unfinished.rename(_packed(path))
+            path.unlink()
+        except BaseException:
+            unfinished.unlink(missing_ok=True)
+            raise
