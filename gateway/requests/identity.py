@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic, time
 
-from gateway.access.authentication import EXTRA_SPACE, Authenticator, has_extra_space
+from gateway.access.authentication import EXTRA_SPACE, Authenticator, bearer_token, has_extra_space
 from gateway.access.authorization import Authorizer
 from gateway.access.client_certificates import expiry_of
 from gateway.access.impersonation import Impersonation, impersonates
@@ -81,12 +81,12 @@ def authentication(authenticator: Authenticator, spent: SpentHeaders) -> Run:
         if chain is None and has_extra_space(request.headers.get(b"authorization", b"")):
             request.warnings.append(EXTRA_SPACE)
         seconds = monotonic() - began
+        has_token = bearer_token(request.headers.get(b"authorization", b"")) is not None
         if user is None:
-            tried = chain is not None or b"authorization" in request.headers
-            DURATION.labels("error" if tried else "failure").observe(seconds)
+            DURATION.labels("error" if has_token or chain is not None else "failure").observe(seconds)
         else:
             _SUCCEEDED.observe(seconds)
-        if b"authorization" in request.headers:
+        if has_token:
             _MISSES.inc()
             FETCHES.labels("error" if user is None else "ok").inc()
         if chain is not None and user is not None:

@@ -97,3 +97,26 @@ def test_each_request_of_a_user_is_counted(lines: list[str]) -> None:
     counted = [line for line in lines if line.startswith("authenticated_user_requests{")]
     attempts = next(line for line in lines if line.startswith('authentication_attempts{result="success"}'))
     assert sum(int(line.split()[-1]) for line in counted) == int(attempts.split()[-1])
+
+
+def test_only_a_bearer_token_is_an_attempt_that_may_be_wrong() -> None:
+    """Other credentials are none, as in kube-apiserver: neither an error nor a token that the cache lacks."""
+    with api_server("--controllers=-*", "--anonymous-auth=false") as server:
+        until(lambda: ask(server, "GET", "/readyz").status == 200)
+        before = counted(server)
+        for header in ("Basic eDp5", "Bearer ", "Bearer  x", "Bearer x"):
+            assert ask(server, "GET", "/api", token=None, headers={"Authorization": header}).status == 401
+        after = counted(server)
+    assert [after[name] - before[name] for name in WRONG] == [1, 3, 1]
+
+
+WRONG = (
+    'authentication_attempts{result="error"}',
+    'authentication_attempts{result="failure"}',
+    'authentication_token_cache_request_total{status="miss"}',
+)
+
+
+def counted(server: ApiServer) -> dict[str, int]:
+    found = [line.rsplit(" ", 1) for line in ask(server, "GET", "/metrics").body.decode().splitlines()]
+    return dict.fromkeys(WRONG, 0) | {name: int(value) for name, value in found if name in WRONG}
