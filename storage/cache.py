@@ -26,6 +26,7 @@ from storage.entry import (
     is_of,
     reread_entry,
 )
+from storage.escapes import escaped
 from storage.guard import FAILURES
 from storage.history import History
 from storage.index import FEW, Indexes
@@ -124,7 +125,8 @@ class ResourceCache:
                 raise ValueError("it is stored in a version that is not known")
             if not is_of(canonical, len(head) + len(METADATA), *namespace_and_name(key, self.spec.prefix)):
                 raise ValueError("its metadata is of no object of this name")
-            if (outdated or not self.spec.trusts_marks) and canonical != value:
+            # escapes are no reason to store it anew: an earlier version without them would undo it
+            if (outdated or not self.spec.trusts_marks) and value != canonical != escaped(value):
                 return reread_entry(key, canonical, revision, head)
             return entry_of(key, canonical, revision, head)
         except Exception as error:  # no stored value may stop the feed

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from storage.cache import ResourceCache
 from storage.entry import MARK, ChangeType
 from storage.errors import CorruptObject
+from storage.escapes import escaped
 from storage.metrics import DISPATCH
 from storage.watch_cache import WatchCache
 from tests.logged import of
@@ -292,3 +293,14 @@ def test_a_value_that_only_seems_to_be_of_another_minor_is_taken_as_it_is() -> N
     cache.put(key("n", "a"), value, 5)
     entry = cache.get(key("n", "a"))
     assert entry is not None and entry.stored().value == value and not entry.stored().anew
+
+
+def test_a_value_that_differs_in_escapes_alone_is_not_stored_anew() -> None:
+    """A version without Go's escapes stored it. If both versions run, each would write what the other has written."""
+    plain = canonical("a", namespace="n", labels={}, spec={"command": "a && b"})
+    cache = ResourceCache(replace(SPEC, trusts_marks=False, canonicalise=lambda value: escaped(value.rstrip() + MARK)))
+    for number, (value, anew) in enumerate([(plain, False), (escaped(plain), False), (plain + b"\n", True)], 1):
+        cache.put(key("n", "a"), value, number)
+        entry = cache.get(key("n", "a"))
+        assert entry is not None and entry.stored().anew is anew
+        assert entry.stored().value == escaped(plain)
