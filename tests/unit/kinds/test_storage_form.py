@@ -48,7 +48,7 @@ def test_protobuf_is_read_as_json_is() -> None:
         (b'{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}', 'no kind "Secret" is registered'),
         (b'{"kind":"ConfigMap","apiVersion":7,"metadata":{"name":"a"}}', 'no kind "ConfigMap" is registered'),
         (b'{"kind":"ConfigMap","apiVersion":"v1","metadata":7}', "cannot unmarshal number"),
-        (b"[]", "not a JSON object"),
+        (b"[]", "is not a JSON object"),
         (b"", "empty document"),
     ],
 )
@@ -91,13 +91,23 @@ def test_webhooks_of_v1beta1_have_its_defaults() -> None:
     assert [stable.get(name) for name in said] == ["Fail", "Equivalent", None, 10, None]
 
 
+@pytest.mark.parametrize("kind", ["ValidatingAdmissionPolicyBinding", "MutatingAdmissionPolicyBinding"])
+def test_bindings_of_v1alpha1_deny_without_a_parameter(kind: str) -> None:
+    read = canonicaliser_of("admissionregistration.k8s.io", "v1", kind)
+    for version, action in (("v1alpha1", "Deny"), ("v1beta1", None), ("v1", None)):
+        spec = {"policyName": "p", "paramRef": {"name": "x"}}
+        stored = {"apiVersion": f"admissionregistration.k8s.io/{version}", "kind": kind, "metadata": {"name": "a"}}
+        assert loads(read(dumps({**stored, "spec": spec})))["spec"]["paramRef"].get("parameterNotFoundAction") == action
+
+
 def test_other_defaults_of_old_versions_are_set() -> None:
     levels = canonicaliser_of("flowcontrol.apiserver.k8s.io", "v1", "PriorityLevelConfiguration")
     level = {
         "kind": "PriorityLevelConfiguration",
         "spec": {"type": "Limited", "limited": {"nominalConcurrencyShares": 0}},
     }
-    stored = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "metadata": {"name": "a"}, **level}
+    meta = {"name": "a", "annotations": {"flowcontrol.k8s.io/preserve-zero-concurrency-shares": ""}}
+    stored = {"apiVersion": "flowcontrol.apiserver.k8s.io/v1beta3", "metadata": meta, **level}
     assert loads(levels(dumps(stored)))["spec"]["limited"]["nominalConcurrencyShares"] == 30
     sets = canonicaliser_of("apps", "v1", "StatefulSet")
     template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": []}}
