@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 
 from gateway.controllers.bootstrap_objects import BootstrapObject
-from gateway.credentials.front_proxy import CA_FILE, NAME
+from gateway.credentials.front_proxy import CA_FILE, NAME, is_own
 from gateway.jsontypes import JsonObject
 from gateway.pem import blocks
 from gateway.schema.outside import read_json
@@ -35,9 +35,8 @@ def authentication_data(settings: Settings) -> dict[str, str]:
     proxies = [settings.requestheader_client_ca_file] if settings.requestheader_client_ca_file else []
     allowed = list(settings.requestheader_allowed_names)
     own = settings.cert_dir / CA_FILE
-    if settings.proxy_client_cert_file is None and own.is_file():
-        if allowed or not proxies:
-            allowed.append(NAME)
+    if is_own(settings) and own.is_file():
+        allowed.append(NAME)
         proxies.append(own)
         uids = uids or ("x-remote-uid",)
     if proxies:

@@ -1,4 +1,4 @@
-"""The client certificate for calls of extension API servers, if no flag names one.
+"""The client certificate for calls of extension API servers, if the flags name neither one nor CAs of front proxies.
 
 A CA is made for this certificate only, and its key is not stored. Extension API servers find the CAs of all replicas in
 the ConfigMap `extension-apiserver-authentication`.
@@ -19,11 +19,18 @@ NAME = "front-proxy-client"  # the common name
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "front-proxy-ca.crt", "front-proxy-client.crt", "front-proxy-client.key"
 
 
+def is_own(settings: Settings) -> bool:
+    """Whether the server makes a certificate of its own. With --requestheader-client-ca-file alone it makes none:
+    kube-apiserver tells extension API servers of that file's CAs only, and shows them no certificate.
+    """
+    return settings.proxy_client_cert_file is None and settings.requestheader_client_ca_file is None
+
+
 def front_proxy_identity(settings: Settings) -> ClientIdentity:
     """The client certificate of --proxy-client-cert-file, or else that of `ensure_front_proxy`; an empty identity if
-    that could not be made.
+    that could not be made, or is not wanted (`is_own`).
     """
-    if settings.proxy_client_cert_file is not None:
+    if not is_own(settings):
         return ClientIdentity(settings.proxy_client_cert_file, settings.proxy_client_key_file)
     own = settings.cert_dir / CERTIFICATE_FILE, settings.cert_dir / KEY_FILE
     return ClientIdentity(*own) if all(path.is_file() for path in own) else ClientIdentity(None, None)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from gateway.credentials.certificates import CertificateFiles, ensure_certificates
-from gateway.credentials.front_proxy import ensure_front_proxy
+from gateway.credentials.front_proxy import ensure_front_proxy, is_own
 from gateway.launch.errors import LaunchError
 from gateway.launch.ports import ANY_ADDRESS
 from gateway.launch.preflight import identity_secret
@@ -34,7 +34,7 @@ def identity_of(settings: Settings, advertised: str) -> tuple[CertificateFiles, 
         if settings.control_planes_domain:
             names.add(f"*.{settings.control_planes_domain}")
         made = ensure_certificates(settings.cert_dir, {*names, *settings.tls_san} - ANY_ADDRESS)
-    if settings.proxy_client_cert_file is None:
+    if is_own(settings):
         with suppress(OSError):  # with all keys given by flags, the directory may be read-only
             ensure_front_proxy(settings.cert_dir)
     token = settings.admin_token
