@@ -15,7 +15,8 @@ from gateway.release.release import Release
 from gateway.settings.config import Settings
 from gateway.settings.flags import FLAGS, SECRET
 
-_HEAD = "apiserver-gateway {}\nThis page is for people and may change; programs read /metrics and /version.\n\n"
+_HEAD = "\napiserver {}\n"  # by which clients recognize the page: the component is called so, as in kube-apiserver
+_NOTE = "This page is for people and may change; programs read /metrics and /version.\n\n"
 
 
 class Statusz(NamedTuple):
@@ -32,13 +33,13 @@ class Statusz(NamedTuple):
         up = self.seconds
         rows = (
             ("Started", datetime.fromtimestamp(self.began, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")),
-            ("Up", f"{up // 3600:02}hr {up % 3600 // 60:02}min {up % 60:02}sec"),
+            ("Up", f"{up // 3600} hr {up % 3600 // 60:02} min {up % 60:02} sec"),
             ("Python version", platform.python_version()),
             ("Binary version", self.binary),
             ("Emulation version", self.emulation),
             ("Paths", " ".join(self.paths)),
         )
-        return _HEAD.format("statusz") + "".join(f"{name}: {value}\n" for name, value in rows)
+        return _HEAD.format("statusz") + _NOTE + "".join(f"{name}: {value}\n" for name, value in rows)
 
     def members(self) -> dict[str, Any]:
         """The members of a Statusz; its Go version is the one of /version."""
@@ -60,7 +61,7 @@ def status_of(paths: Sequence[str], release: Release) -> Statusz:
 
 def flags_text(flags: Mapping[str, str]) -> str:
     """The text of /flagz for people."""
-    return _HEAD.format("flagz") + "".join(f"{name}={value}\n" for name, value in flags.items())
+    return _HEAD.format("flagz") + _NOTE + "".join(f"{name}={value}\n" for name, value in flags.items())
 
 
 def flag_values(settings: Settings, gates: Gates) -> dict[str, str]:

@@ -17,7 +17,7 @@ def test_status_and_flags_are_told() -> None:
         status = ask(server, "GET", "/statusz", headers=TEXT)
         assert status.status == 200 and status.headers["content-type"].startswith("text/plain")
         assert "x-content-type-options" not in status.headers
-        assert re.search(rb"^Up: 00hr 0\dmin \d\dsec$", status.body, re.MULTILINE)
+        assert re.search(rb"^Up: 0 hr 0\d min \d\d sec$", status.body, re.MULTILINE)
         flags = ask(server, "GET", "/flagz", headers=TEXT).body.decode()
         assert ",CBORServingAndStorage=false," in re.findall(r"^feature-gates=(.*)$", flags, re.MULTILINE)[0]
         assert (
@@ -39,7 +39,9 @@ def test_statusz_and_flagz_are_documents_for_programs_that_ask() -> None:
                 assert (found.status, found.headers["content-type"], "warning" in found.headers) == (200, wanted, old)
                 assert (found.json["apiVersion"], found.json["kind"]) == (f"config.k8s.io/{version}", kind)
                 assert found.json["metadata"] == {"name": "apiserver"} and found.json[member]
-            assert ask(server, "GET", path, headers={"Accept": "text/*"}).body.startswith(b"apiserver-gateway")
+            assert ask(server, "GET", path, headers={"Accept": "text/*"}).body.startswith(
+                f"\napiserver {path[1:]}\n".encode()
+            )
             for refused in ("application/json", "text/html", "application/*", f"{wanted}z", f"{wanted};stream=watch"):
                 answer = ask(server, "GET", path, headers={"Accept": refused})
                 assert answer.status == 406 and b"application/json, application/yaml, text/plain" in answer.body
