@@ -46,6 +46,7 @@ SWITCHABLE = frozenset(
         "DRADeviceCompatibilityGroups",
         "DRAFractionalCapacityRange",
         "DRAOptionalNodeOperations",
+        "ExcludeAdmissionWebhookVirtualResources",
         "HPAScaleToZero",
         "MaxUnavailableStatefulSet",
         "MutatingAdmissionPolicy",

@@ -15,6 +15,7 @@ from gateway.kinds.identity import GroupResource
 from gateway.kinds.strategies import strategy_for
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Gates
+from gateway.release.minors import DEFAULT
 from gateway.validation.access_review import validate_access_review
 from gateway.validation.objectmeta import validate_managed_fields, validate_owner_references
 from gateway.validation.rbac import role_changed
@@ -93,6 +94,16 @@ def test_a_webhook_rule_for_reviews_gets_a_warning_if_webhooks_do_not_get_them(k
             f"webhooks[1].rules[0]: tokenreviews.authentication.k8s.io {text}",
         ],
     ]
+
+
+@pytest.mark.parametrize("excluded", [True, False])
+def test_the_gate_decides_whether_webhooks_are_asked_about_reviews(excluded: bool) -> None:
+    gates = Gates(DEFAULT, [("ExcludeAdmissionWebhookVirtualResources", excluded)])
+    strategy = strategy_for("admissionregistration.k8s.io", "validatingwebhookconfigurations", "", gates)
+    rules = [{"apiGroups": ["authentication.k8s.io"], "apiVersions": ["v1"], "resources": ["tokenreviews"]}]
+    configuration = {"metadata": {"name": "c"}, "webhooks": [{"rules": rules}]}
+    assert strategy.warnings_on_create is not None
+    assert bool(strategy.warnings_on_create(configuration, CONTEXT)) is excluded
 
 
 def test_an_autoscaler_has_a_generation_where_the_gate_is_on() -> None:
