@@ -17,6 +17,7 @@ from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Gates
 from gateway.release.minors import DEFAULT
+from gateway.validation.field import FieldError
 
 REGISTRY = builtin_registry()
 MINIMAL: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("minimal.yaml").read_text())
@@ -67,7 +68,11 @@ def created(resource: str, changes: JsonObject | None = None, minor: str = DEFAU
 def create_errors(resource: str, changes: JsonObject, minor: str = DEFAULT) -> list[str]:
     """What a create of a minimal object with changes is told."""
     strategy, context = _rules(resource, minor)
-    return [str(error) for error in strategy.validate(created(resource, changes, minor), context)]
+    return _told(strategy.validate(created(resource, changes, minor), context), minor)
+
+
+def _told(errors: list[FieldError], minor: str) -> list[str]:
+    return [str(error.as_told(Gates(minor).enabled)) for error in errors]
 
 
 def updated(
@@ -80,7 +85,7 @@ def updated(
     obj = merged(deepcopy(old), changes)
     apply_defaults(obj["apiVersion"], obj["kind"], obj)
     strategy.prepare_for_update(obj, old, context)
-    return obj, [str(error) for error in strategy.validate_update(obj, old, context)]
+    return obj, _told(strategy.validate_update(obj, old, context), minor)
 
 
 def update_errors(
