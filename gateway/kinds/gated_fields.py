@@ -8,8 +8,8 @@ strategies.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from gateway.jsontypes import JsonObject
 from gateway.kinds.identity import GroupResource
@@ -17,7 +17,7 @@ from gateway.release.gates import Enabled
 
 
 class Gated(NamedTuple):
-    """The fields of a gate, as dotted paths; `[]` stands for each item of a list.
+    """The fields of a gate, as dotted paths; `[]` stands for each item of a list or map.
 
     All of them stay if the stored object has one of them. `subresource` is the one whose writes set them. `since` is
     the change with which the fields came, for fields that some minors do not have.
@@ -32,14 +32,33 @@ class Gated(NamedTuple):
 _LEASES = "CoordinatedLeaderElection"
 _ADDED = "GatedFieldsAdded"
 _HEALTH, _JOBS = "CSIVolumeHealth", "WorkloadWithJob"
+_TAINTS, _CONSUMABLE, _BINDING = "DRADeviceTaints", "DRAConsumableCapacity", "DRADeviceBindingConditions"
+_RESULTS, _NODES = "status.allocation.devices.results[]", ("nodeName", "nodeSelector", "allNodes")
+_CONSUMED = (f"{_RESULTS}.shareID", f"{_RESULTS}.consumedCapacity", "status.devices[].shareID")
 _TERMINATING = Gated("DeploymentReplicaSetTerminatingReplicas", ("status.terminatingReplicas",), "status")
+
+
+def _of_requests(devices: str, field: str) -> tuple[str, ...]:
+    """A field of the requests and subrequests of a claim; `devices` is the path of their holder."""
+    return f"{devices}.requests[].exactly.{field}", f"{devices}.requests[].firstAvailable[].{field}"
 
 
 def _derived(devices: str) -> Gated:
     """The derived attributes of requests; `devices` is the path of the requests' holder."""
-    requests = f"{devices}.requests[]"
-    paths = (f"{requests}.exactly.derivedAttributes", f"{requests}.firstAvailable[].derivedAttributes")
-    return Gated("DRADerivedAttributes", paths)
+    return Gated("DRADerivedAttributes", _of_requests(devices, "derivedAttributes"))
+
+
+def _taints(devices: str) -> Gated:
+    return Gated(_TAINTS, _of_requests(devices, "tolerations"))
+
+
+def _consumable(devices: str, *others: str, subresource: str = "") -> Gated:
+    paths = (f"{devices}.constraints[].distinctAttribute", *_of_requests(devices, "capacity"), *others)
+    return Gated(_CONSUMABLE, paths, subresource)
+
+
+def _in_devices(*names: str) -> tuple[str, ...]:
+    return tuple(f"spec.devices[].{name}" for name in names)
 
 
 FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
@@ -48,7 +67,10 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
         Gated("KubeletInUserNamespace", ("status.nodeInfo.runningInUserNamespace",), "status", _ADDED),
     ),
     GroupResource("", "persistentvolumeclaims"): (Gated(_HEALTH, ("status.healthStatus",), "status", _ADDED),),
-    GroupResource("", "pods"): (Gated(_HEALTH, ("status.volumeHealth",), "status", _ADDED),),
+    GroupResource("", "pods"): (
+        Gated(_HEALTH, ("status.volumeHealth",), "status", _ADDED),
+        Gated("DRAExtendedResource", ("status.extendedResourceClaimStatus",), "status"),
+    ),
     GroupResource("apps", "deployments"): (_TERMINATING,),
     GroupResource("apps", "replicasets"): (_TERMINATING,),
     GroupResource("apps", "statefulsets"): (
@@ -63,12 +85,28 @@ FIELDS: Mapping[GroupResource, tuple[Gated, ...]] = {
         Gated(_LEASES, ("spec.strategy",)),
         Gated(_LEASES, ("spec.preferredHolder",)),
     ),
+    GroupResource("resource.k8s.io", "deviceclasses"): (Gated("DRAExtendedResource", ("spec.extendedResourceName",)),),
     GroupResource("resource.k8s.io", "resourceclaims"): (
         _derived("spec.devices"),
+        _taints("spec.devices"),
+        _consumable("spec.devices"),
+        _consumable("spec.devices", *_CONSUMED, subresource="status"),
+        Gated(_BINDING, (f"{_RESULTS}.bindingConditions", f"{_RESULTS}.bindingFailureConditions"), "status"),
         Gated("DRAOptionalNodeOperations", ("status.allocation.devices.results[].skipNodeOperations",), "status"),
     ),
-    GroupResource("resource.k8s.io", "resourceclaimtemplates"): (_derived("spec.spec.devices"),),
+    GroupResource("resource.k8s.io", "resourceclaimtemplates"): (
+        _derived("spec.spec.devices"),
+        _taints("spec.spec.devices"),
+        _consumable("spec.spec.devices"),
+    ),
     GroupResource("resource.k8s.io", "resourceslices"): (
+        Gated(_TAINTS, ("spec.devices[].taints",)),
+        Gated(
+            "DRAPartitionableDevices",
+            ("spec.sharedCounters", "spec.perDeviceNodeSelection", *_in_devices("consumesCounters", *_NODES)),
+        ),
+        Gated(_BINDING, _in_devices("bindingConditions", "bindingFailureConditions", "bindsToNode")),
+        Gated(_CONSUMABLE, _in_devices("allowMultipleAllocations", "capacity[].requestPolicy")),
         Gated("DRADeviceCompatibilityGroups", ("spec.devices[].consumesCounters[].compatibilityGroups",)),
         Gated(
             "DRANodeAllocatableResources",
@@ -178,6 +216,10 @@ Found = tuple[int, JsonObject, str]
 """A field that an object has: the number of its gate, the object that has it, its name."""
 
 
+def _items(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value
+
+
 class _Place:
     """A place in objects of a type: the gated fields that are there, and the places below.
 
@@ -188,7 +230,7 @@ class _Place:
 
     def __init__(self) -> None:
         self.fields: list[tuple[int, str]] = []  # the number of the gate, the name of the field
-        self.below: dict[str, tuple[bool, _Place]] = {}  # by member: whether it is a list whose items are walked
+        self.below: dict[str, tuple[bool, _Place]] = {}  # by member: whether its items are walked
 
     def add(self, path: list[str], number: int) -> None:
         """Adds the rest of a path, whose last name is the field's."""
@@ -204,10 +246,10 @@ class _Place:
         for number, name in self.fields:
             if name in holder:
                 found.append((number, holder, name))
-        for member, (is_list, place) in self.below.items():
+        for member, (has_items, place) in self.below.items():
             value = holder.get(member)
             if value:
-                for each in value if is_list else (value,):
+                for each in _items(value) if has_items else (value,):
                     if isinstance(each, dict):
                         place.find(each, found)
         return found

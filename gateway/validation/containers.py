@@ -14,6 +14,7 @@ from gateway.validation.field import (
     required,
     too_many,
 )
+from gateway.validation.pod_options import PodOptions
 from gateway.validation.probes import validate_lifecycle, validate_probes
 
 _RESTART_POLICIES = ("Always", "Never", "OnFailure")
@@ -50,11 +51,11 @@ def validate_containers(containers: list[JsonObject], path: str, errors: list[Fi
             validate_lifecycle(lifecycle, f"{at}.lifecycle", errors, pod.grace, pod.system)
         validate_probes(container, at, errors, pod.grace)
         if "restartPolicy" in container or "restartPolicyRules" in container:
-            _restart_policy(container, at, errors)
+            _restart_policy(container, at, errors, pod.options)
     _host_ports(containers, path, errors, set())
 
 
-def _restart_policy(container: JsonObject, path: str, errors: list[FieldError]) -> None:
+def _restart_policy(container: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
     """restartPolicy and restartPolicyRules of a container (KEP-5307)."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is None:
@@ -63,13 +64,14 @@ def _restart_policy(container: JsonObject, path: str, errors: list[FieldError]) 
         errors.append(required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
     elif policy not in _RESTART_POLICIES:
         errors.append(not_supported(f"{path}.restartPolicy", policy, _RESTART_POLICIES))
+    actions = _RULE_ACTIONS if options.restart_all_containers else _RULE_ACTIONS[:1]
     if len(rules) > 20:
         errors.append(too_many(f"{path}.restartPolicyRules", len(rules), 20))
     for i, rule in enumerate(rules):
         at = f"{path}.restartPolicyRules[{i}]"
         action, codes = rule.get("action", ""), rule.get("exitCodes")
-        if action not in _RULE_ACTIONS:
-            errors.append(not_supported(f"{at}.action", action, _RULE_ACTIONS))
+        if action not in actions:
+            errors.append(not_supported(f"{at}.action", action, actions))
         if codes is None:
             errors.append(required(f"{at}.exitCodes", "must be specified"))
             continue
@@ -96,7 +98,7 @@ def validate_init_containers(
     for i, container in enumerate(containers):
         at, name = f"{path}[{i}]", container.get("name", "")
         validate_container(container, at, errors, pod)
-        _init_restart_policy(container, at, errors)
+        _init_restart_policy(container, at, errors, pod.options)
         if name in names:
             errors.append(duplicate(f"{at}.name", name))
         elif name:
@@ -114,9 +116,13 @@ def validate_init_containers(
         validate_probes(container, at, errors, pod.grace)
 
 
-def _init_restart_policy(container: JsonObject, path: str, errors: list[FieldError]) -> None:
-    if "restartPolicy" in container:
-        _restart_policy(container, path, errors)
+def _init_restart_policy(container: JsonObject, path: str, errors: list[FieldError], options: PodOptions) -> None:
+    if container.get("restartPolicy") == "Always" and not options.restart_all_containers:
+        if container.get("restartPolicyRules"):
+            text = "restartPolicyRules are not allowed for init containers with restart policy Always"
+            errors.append(forbidden(f"{path}.restartPolicyRules", text))
+    elif "restartPolicy" in container:
+        _restart_policy(container, path, errors, options)
     elif container.get("restartPolicyRules"):
         errors.append(required(f"{path}.restartPolicy", "must specify restartPolicy when restart rules are used"))
 

@@ -15,9 +15,11 @@ from gateway.validation.resource_names import is_huge_page
 _KINDS = ("int", "bool", "string", "version")  # types of attribute values, in the order of Go's fields
 
 
-def attribute_shown(attribute: JsonObject) -> Verbatim:
-    """The JSON of an attribute as Go's internal type."""
+def attribute_shown(attribute: JsonObject, lists: bool = True) -> Verbatim:
+    """The JSON of an attribute as Go's internal type; without `lists`, as that of releases without list attributes."""
     values: JsonObject = {f"{key.title()}Value": attribute.get(key) for key in _KINDS}
+    if not lists:
+        return go_json(values)
     return go_json(values | {f"{key.title()}Values": attribute.get(f"{key}s") for key in _KINDS})
 
 

@@ -17,6 +17,7 @@ from gateway.validation.field import (
     invalid,
     not_supported,
     required,
+    reworded,
     too_long,
     too_many,
 )
@@ -103,7 +104,8 @@ def validate_claim_devices(devices: JsonObject, path: str, check: CheckSelector)
             if item.get(key) is not None:
                 return found + validate_fully_qualified_attribute(item[key], f"{at}.{key}")
         text = 'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set'
-        return [*found, required(at, text)]
+        earlier = required(f"{at}.matchAttribute")
+        return [*found, reworded("DRAConsumableCapacity", earlier, partial(required, at, text))]
 
     def config(item: JsonObject, at: str) -> list[FieldError]:
         found = validate_set(item.get("requests") or [], MAX_REQUESTS, f"{at}.requests", reference)

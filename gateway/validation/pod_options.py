@@ -32,21 +32,24 @@ class PodOptions:
     comparing_tolerations: bool = False
     empty_image_reference: bool = False
     administering_without_escalation: bool = False
+    restart_all_containers: bool = True  # as action of a restart rule
 
 
 def options_of_create(is_pod: bool, enabled: Enabled) -> PodOptions:
     """The options of a new pod or template in a release with these gates and changes."""
-    return _of_create(is_pod, enabled("PodRulesRevised"), enabled("SELinuxMount"))
+    restarts = enabled("RestartAllContainersOnContainerExits")
+    return _of_create(is_pod, enabled("PodRulesRevised"), enabled("SELinuxMount"), restarts)
 
 
 @cache
-def _of_create(is_pod: bool, revised: bool, selinux_mount_option: bool) -> PodOptions:
+def _of_create(is_pod: bool, revised: bool, selinux_mount_option: bool, restart_all_containers: bool) -> PodOptions:
     return PodOptions(
-        known_as="" if is_pod else f"create {revised} {selinux_mount_option}",
+        known_as="" if is_pod else f"create {revised} {selinux_mount_option} {restart_all_containers}",
         is_pod=is_pod,
         revised=revised,
         selinux_mount_option=selinux_mount_option,
         empty_image_reference=not is_pod and not revised,
+        restart_all_containers=restart_all_containers,
     )
 
 

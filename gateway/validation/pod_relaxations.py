@@ -46,6 +46,7 @@ def options_for_update(
         host_network_with_user_namespaces=user_namespaces and bool(old_spec.get("hostNetwork")),
         comparing_tolerations=any(t.get("operator") in ("Lt", "Gt") for t in old_spec.get("tolerations") or ()),
         empty_image_reference=_has_empty_image_reference(old_spec) if revised else not is_pod,
+        restart_all_containers=enabled("RestartAllContainersOnContainerExits") or _restarts_all_containers(old_spec),
         administering_without_escalation=revised and _administers_without_escalation(old_spec),
     )
 
@@ -118,6 +119,11 @@ def _has_restarting_init_container(spec: JsonObject) -> bool:
         if container.get("restartPolicy") != "Always"
         for policy in container.get("resizePolicy") or ()
     )
+
+
+def _restarts_all_containers(spec: JsonObject) -> bool:
+    rules = (rule for container in containers_of(spec) for rule in container.get("restartPolicyRules") or ())
+    return any(rule.get("action") == "RestartAllContainers" for rule in rules)
 
 
 def _has_empty_image_reference(spec: JsonObject) -> bool:

@@ -21,7 +21,7 @@ from gateway.validation.devices import (
     validate_skipped,
     validate_taint,
 )
-from gateway.validation.field import FieldError, forbidden, invalid, required, too_long, too_many
+from gateway.validation.field import FieldError, forbidden, invalid, required, reworded, too_long, too_many
 from gateway.validation.formats import validate_dns1123_label
 from gateway.validation.names import byte_length, is_dns1123_subdomain
 from gateway.validation.request_policy import RequestPolicyRules, validate_request_policy
@@ -188,7 +188,10 @@ def _attribute(attribute: JsonObject, path: str) -> list[FieldError]:
         if key in ("string", "version") and byte_length(value) > MAX_VALUE:
             found.append(too_long(f"{path}.{key}", MAX_VALUE))
     if len(given) != 1:
-        found.append(invalid(path, attribute_shown(attribute) if given else "", "exactly one value must be specified"))
+        text = "exactly one value must be specified"
+        later = partial(invalid, path, attribute_shown(attribute) if given else "", text)
+        earlier = invalid(path, attribute_shown(attribute, lists=False), text) if given else later()
+        found.append(reworded("ListAttributesShown", earlier, later))
     return found
 
 

@@ -10,6 +10,7 @@ from gateway.kinds.strategies import templates
 from gateway.kinds.strategies.status import with_status
 from gateway.kinds.strategy import Dependents, Strategy
 from gateway.kinds.write_context import WriteContext
+from gateway.release.gates import Enabled
 from gateway.validation.field import FieldError, invalid, required
 from gateway.validation.internal_form import go_json, internal_json, selector_json
 from gateway.validation.job_scheduling import validate_job_scheduling_update
@@ -143,7 +144,7 @@ def _validate_update(obj: JsonObject, old: JsonObject, context: WriteContext) ->
     _spec(spec, errors, options, any_values)
     _completions(spec, before, errors)
     _immutable(spec, before, "selector", errors)
-    _template(spec, old, errors)
+    _template(spec, old, errors, context.enabled)
     for key in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):
         _immutable(spec, before, key, errors)
     errors += validate_job_scheduling_update(spec, before)
@@ -172,26 +173,35 @@ def _completions(spec: JsonObject, before: JsonObject, errors: list[FieldError])
         errors.append(invalid("spec.completions", completions, text))
 
 
-def _template(spec: JsonObject, old: JsonObject, errors: list[FieldError]) -> None:
+def _template(spec: JsonObject, old: JsonObject, errors: list[FieldError], enabled: Enabled) -> None:
     """A suspended Job may change scheduling directives and resources of its pods (KEP-2926, KEP-5440)."""
     before, status = old.get("spec") or {}, old.get("status") or {}
     new, expected = spec.get("template") or {}, copy.deepcopy(before.get("template") or {})
-    suspended = bool(before.get("suspend"))
+    suspended, started = bool(before.get("suspend")), "startTime" in status
     conditions = status.get("conditions") or ()
     is_suspended = any(c.get("type") == "Suspended" and c.get("status") == "True" for c in conditions)
-    if not (suspended and ("startTime" not in status or is_suspended) and not status.get("active")):
-        if new != expected:
-            errors.append(invalid("spec.template", internal_json("PodTemplateSpec", new), IMMUTABLE))
-        return
-    pod, old_pod = new.get("spec") or {}, expected.setdefault("spec", {})
-    _take_node_affinity(pod, old_pod)
-    for key in _DIRECTIVES:
-        old_pod.pop(key, None)
-        if key in pod:
-            old_pod[key] = pod[key]
-    _take_resources(pod, old_pod)
-    if pod != old_pod:
-        errors.append(invalid("spec.template.spec", internal_json("PodSpec", pod), IMMUTABLE))
+    idle = suspended and (not started or is_suspended) and not status.get("active")
+    moves = idle if enabled("MutableSchedulingDirectivesForSuspendedJobs") else suspended and not started
+    resizes = idle and enabled("MutablePodResourcesForSuspendedJobs")
+    pod, old_pod = new.get("spec") or {}, expected.get("spec") or {}
+    if moves:
+        _take_node_affinity(pod, old_pod)
+        _take(pod, old_pod, _DIRECTIVES)
+        _take(new.get("metadata") or {}, expected.setdefault("metadata", {}), ("annotations", "labels"))
+    if resizes:
+        _take_resources(pod, old_pod)
+        if pod != old_pod:
+            errors.append(invalid("spec.template.spec", internal_json("PodSpec", pod), IMMUTABLE))
+    elif pod != old_pod or (new.get("metadata") or {}) != (expected.get("metadata") or {}):
+        errors.append(invalid("spec.template", internal_json("PodTemplateSpec", new), IMMUTABLE))
+
+
+def _take(new: JsonObject, old: JsonObject, keys: Iterable[str]) -> None:
+    """Gives some members of `old` the values that `new` has."""
+    for key in keys:
+        old.pop(key, None)
+        if key in new:
+            old[key] = new[key]
 
 
 def _take_node_affinity(pod: JsonObject, old_pod: JsonObject) -> None:

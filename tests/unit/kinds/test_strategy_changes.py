@@ -40,7 +40,7 @@ CHANGES = {
     "gateway.kinds.strategies.customresourcedefinitions": {"_begin_termination", "_prepare_for_create", "_store"},
     "gateway.kinds.strategies.deployments": {"_prepare_status"},
     "gateway.kinds.strategies.endpointslices": {"_prepare_for_create"},
-    "gateway.kinds.strategies.jobs": {"_generate_selector", "_take_labels", "_take_node_affinity"},
+    "gateway.kinds.strategies.jobs": {"_generate_selector", "_take", "_take_labels", "_take_node_affinity"},
     "gateway.kinds.strategies.limitranges": {"_prepare_for_create"},
     "gateway.kinds.strategies.namespaces": {"_begin_termination", "_canonicalize", "_prepare_for_create"},
     "gateway.kinds.strategies.persistentvolumeclaims": {
