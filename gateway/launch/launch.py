@@ -190,7 +190,8 @@ def _run(
             siblings = Path(directory)
             feeding = _feeding(settings, siblings, stack) if settings.shared_cache else None
             beside = None if feeding is None else feeding.work
-            return Supervisor(settings.workers, work, settings.shutdown_delay_duration, beside).run(ready)
+            delay = settings.shutdown_delay_duration
+            return Supervisor(settings.workers, work, delay, beside, listening.leave).run(ready)
     try:
         return serve(settings, context, listening.held, ready, guard)
     except CannotServe as error:

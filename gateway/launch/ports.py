@@ -2,7 +2,8 @@
 
 With SO_REUSEPORT the kernel lets any process of the same user share the port. Two servers that got the same port by
 mistake would each receive half of the connections. So a server first checks that the port is unused, unless
---permit-port-sharing allows sharing.
+--permit-port-sharing allows sharing. Workers whose parent was killed may still listen for a moment, and answer their
+last requests for longer. A new server waits for the former, and does not mind the latter.
 
 0.0.0.0 and :: both mean all addresses of both families, as in Go and so in kube-apiserver: one socket accepts both.
 Without IPv6, 0.0.0.0 means all IPv4 addresses.
@@ -13,21 +14,33 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
 ANY_ADDRESS = frozenset({"", "0.0.0.0", "::"})
+ORPHANS = 10.0  # seconds that workers whose parent was killed may still listen
+LOOK = 0.05  # seconds between two looks whether they do
 
 
 @dataclass(frozen=True, slots=True)
 class ListeningPort:
-    """A bound address. If it is `shared`, the socket `held` never listens; each process gets its own from `another`."""
+    """A bound address. If it is `shared`, the socket `held` never listens; each process gets its own from `another`.
+    `claim` keeps other servers away.
+    """
 
     address: str
     port: int
     held: socket.socket
     shared: bool
+    claim: socket.socket | None = None
+
+    def leave(self) -> None:
+        """Closes what only the parent of the processes holds, in a fork of it: it is free when the parent has ended."""
+        self.held.close()
+        if self.claim is not None:
+            self.claim.close()
 
     def another(self) -> socket.socket:
         """One more socket on the shared address. Raises OSError."""
@@ -51,10 +64,10 @@ def listen(address: str, port: int, shared: bool, permitted: bool = False) -> It
         with _bound(address, port, shared=shared) as bound:
             yield ListeningPort(address, bound.getsockname()[1], bound, shared)
         return
-    with _claim(address, port):
-        _bound(address, port, shared=False).close()  # no process listens there
+    with _claim(address, port) as claim:
+        _wait_until_unused(address, port)
         with _bound(address, port, shared=True) as bound:
-            yield ListeningPort(address, port, bound, True)
+            yield ListeningPort(address, port, bound, True, claim)
 
 
 def loopback(address: str) -> str:
@@ -70,7 +83,20 @@ def loopback(address: str) -> str:
     return "127.0.0.1"
 
 
-def _claim(address: str, port: int) -> AbstractContextManager[object]:
+def _wait_until_unused(address: str, port: int) -> None:
+    """Waits until no process listens. Raises OSError if another program does, or a process of ours for too long."""
+    deadline = time.monotonic() + ORPHANS
+    while True:
+        try:
+            return _bound(address, port, shared=False).close()
+        except OSError:
+            _bound(address, port, shared=True).close()  # raises OSError if the process that listens does not share
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(LOOK)
+
+
+def _claim(address: str, port: int) -> AbstractContextManager[socket.socket | None]:
     """Claims a name that only one process can have at a time. Raises OSError if another process has it.
 
     Two servers that start at the same moment would both find the port unused, as neither listens yet. The name is a

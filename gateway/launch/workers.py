@@ -58,10 +58,18 @@ class _Process:
 class Supervisor:
     """Starts workers, and replaces those that end. To be used before the process has threads or an event loop."""
 
-    def __init__(self, workers: int, work: Work, delay: float = 0.0, beside: Work | None = None) -> None:
+    def __init__(
+        self,
+        workers: int,
+        work: Work,
+        delay: float = 0.0,
+        beside: Work | None = None,
+        leave: Callable[[], None] = lambda: None,
+    ) -> None:
         """`delay` is how many seconds workers still serve after the signal to stop (--shutdown-delay-duration);
-        `beside` is the work of one more process, the feeder.
+        `beside` is the work of one more process, the feeder; `leave` closes in each process what only the parent holds.
         """
+        self._leave = leave
         self._workers, self._work, self._patience = workers, work, END_WAIT + delay
         self._beside = beside
         self._started: dict[int, _Process] = {}  # by process id
@@ -167,6 +175,7 @@ class Supervisor:
             for sig in _SIGNALS:
                 signal.signal(sig, signal.SIG_DFL)
             os.close(self._held_by_parent)
+            self._leave()
             threading.Thread(target=self._end_with_parent, name="parent-watch", daemon=True).start()
             status = work(ParentProcess(self._say_ready, process.pulse.beat, self._announced))
         except KeyboardInterrupt:

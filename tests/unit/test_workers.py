@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+from gateway.launch.ports import listen
+from tests.ports import free_ports
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,6 +74,20 @@ supervisor = workers.Supervisor(1, work)
 raise SystemExit(supervisor.run(ready))
 """
 
+OUTLIVES_ITS_PARENT = """
+import os, signal, sys
+from gateway.launch import workers
+from gateway.launch.ports import listen
+
+def work(parent):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.kill(os.getppid(), signal.SIGKILL)
+    return len(sys.stdin.read())
+
+with listen("127.0.0.1", PORT, shared=True) as listening:
+    workers.Supervisor(1, work, leave=listening.leave).run(lambda: None)
+"""
+
 
 def said_by(program: str, directory: Path) -> tuple[int, list[str]]:
     command = [sys.executable, "-c", f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{program}"]
@@ -92,3 +110,15 @@ def test_who_takes_the_place_of_a_ready_worker_knows_that(tmp_path: Path) -> Non
 def test_a_worker_that_fails_is_replaced(tmp_path: Path) -> None:
     said = ["worker failed", "RuntimeError: once", "worker ended, starting another"]
     assert said_by(FAILS_ONCE, tmp_path) == (0, said)
+
+
+def test_the_port_is_free_when_the_parent_was_killed() -> None:
+    """Its workers may still answer their last requests."""
+    port = free_ports(1)[0]
+    program = f"import sys; sys.path[:0] = [{str(ROOT)!r}]\n{OUTLIVES_ITS_PARENT.replace('PORT', str(port))}"
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as server:
+        assert server.wait() == -signal.SIGKILL
+        with listen("127.0.0.1", port, shared=True) as listening:
+            assert listening.port == port
+        assert server.stdin is not None
+        server.stdin.close()

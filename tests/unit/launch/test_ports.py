@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from contextlib import nullcontext
 
 import pytest
 
+from gateway.launch import ports
 from gateway.launch.ports import listen, loopback
 from tests.ports import free_ports
 
@@ -14,6 +16,11 @@ from tests.ports import free_ports
 @pytest.fixture
 def port() -> int:
     return free_ports(1)[0]
+
+
+@pytest.fixture(autouse=True)
+def no_orphans_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "ORPHANS", 0.0)
 
 
 def test_processes_of_a_server_share_a_port(port: int) -> None:
@@ -95,3 +102,46 @@ def test_a_port_can_be_taken_again_at_once(port: int) -> None:
             with socket.create_connection(("127.0.0.1", port)) as client, serving.accept()[0] as accepted:
                 accepted.shutdown(socket.SHUT_RDWR)
                 client.recv(1)
+
+
+def test_workers_of_a_killed_server_are_waited_for_until_they_listen_no_more(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They still answer requests when the next server has the port."""
+    told, tell = os.pipe()
+    said, say = os.pipe()
+    with listen("127.0.0.1", port, shared=True) as listening:
+        if not (worker := os.fork()):
+            listening.leave()
+            with listening.another() as serving:
+                serving.listen()
+                os.write(say, b"l")
+                os.read(told, 1)
+            os.write(say, b"c")
+            os.read(told, 1)
+            os._exit(0)
+        assert os.read(said, 1) == b"l"
+    looks = list[float]()
+
+    def look(seconds: float) -> None:
+        looks.append(seconds)
+        os.write(tell, b".")
+        assert os.read(said, 1) == b"c"
+
+    monkeypatch.setattr(ports, "ORPHANS", 60.0)
+    monkeypatch.setattr(ports.time, "sleep", look)
+    with listen("127.0.0.1", port, shared=True):
+        assert looks == [ports.LOOK] and os.waitpid(worker, os.WNOHANG) == (0, 0)
+    os.write(tell, b".")
+    os.waitpid(worker, 0)
+
+
+def test_a_port_of_a_stranger_is_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    monkeypatch.setattr(ports, "ORPHANS", 60.0)
+    with (
+        socket.create_server(("127.0.0.1", port)),
+        pytest.raises(OSError, match="in use"),
+        listen("127.0.0.1", port, shared=True),
+    ):
+        pass
