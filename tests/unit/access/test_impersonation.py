@@ -66,6 +66,38 @@ async def test_a_mode_asks_for_the_request_too() -> None:
 ACCOUNT = "system:serviceaccount:x:robot"
 
 
+@pytest.mark.parametrize(("wanted", "name"), [("system:node:a", "nodes a"), (ACCOUNT, "serviceaccounts robot")])
+async def test_the_right_to_be_a_user_makes_no_node_and_no_account(wanted: str, name: str) -> None:
+    """KEP-5284: they have modes of their own."""
+    rights = ["impersonate-on:user-info:list secrets"]
+    rights += [f"impersonate:user-info {each}" for each in (name, f"users {wanted}")]
+    with pytest.raises(StatusError):
+        await become(Asked(*rights), *headers(user=wanted))
+
+
+@pytest.mark.parametrize(
+    ("mode", "wanted", "name"),
+    [
+        ("arbitrary-node", "system:node:a", "nodes a"),
+        ("serviceaccount", ACCOUNT, "serviceaccounts robot"),
+    ],
+)
+async def test_a_node_or_an_account_comes_without_other_parts(mode: str, wanted: str, name: str) -> None:
+    """KEP-5284: the modes for them take a name alone."""
+    rights = [f"impersonate-on:{mode}:list secrets", f"impersonate:{mode} {name}"]
+    assert (await become(Asked(*rights), *headers(user=wanted))).name == wanted
+    rights += [
+        f"impersonate:{mode} groups devs",
+        f"impersonate:{mode} uids 1",
+        f"impersonate:{mode} userextras/a.io/b c",
+    ]
+    for more in ({"group": "devs"}, {"uid": "1"}):
+        with pytest.raises(StatusError):
+            await become(Asked(*rights), *headers(user=wanted, **more))
+    with pytest.raises(StatusError):
+        await become(Asked(*rights), *headers(user="joe"))
+
+
 @pytest.mark.parametrize(
     ("who", "on", "wanted", "may"),
     [
