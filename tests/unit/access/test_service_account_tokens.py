@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
@@ -134,6 +135,17 @@ async def test_another_key_or_issuer_is_no_good() -> None:
     elsewhere = Signer(ISSUER, KEY).sign(claims() | {"iss": "elsewhere"})
     for text in (elsewhere, "a.b.c", "", "x", "..", "e30.e30.e30", "\udcff.a.b"):
         assert await authenticator(world()).authenticate(text, API) is None
+
+
+async def test_a_token_that_names_no_key_is_tried_with_all() -> None:
+    """As kube-apiserver: one that names a key is tried with that key alone."""
+    unnamed = jwt.encode(claims(), KEY.key, "ES256")
+    assert await authenticator(world(), key(), KEY).authenticate(unnamed, API)
+    with pytest.raises(InvalidCredentials):
+        await authenticator(world(), key()).authenticate(unnamed, API)
+    misnamed = jwt.encode(claims(), KEY.key, "ES256", headers={"kid": "other"})
+    with pytest.raises(InvalidCredentials, match="no keys found"):
+        await authenticator(world(), KEY).authenticate(misnamed, API)
 
 
 async def test_a_legacy_token_is_its_secrets() -> None:
