@@ -203,6 +203,13 @@ def test_scopes_select_pods(scope: str, inside: Any, outside: Any) -> None:
     assert not pods.EVALUATOR.in_scope(selector, {"metadata": {}, "spec": outside})
 
 
+@pytest.mark.parametrize("scope", sorted({scope for scope, _, _ in SCOPES} - {"VolumeAttributesClass"}))
+def test_scopes_of_pods_select_no_claim(scope: str) -> None:
+    claim = {"metadata": {}, "spec": {"volumeAttributesClassName": "fast"}}
+    assert volume_claims.EVALUATOR.in_scope(ScopeSelector("VolumeAttributesClass", "Exists"), claim)
+    assert not volume_claims.EVALUATOR.in_scope(ScopeSelector(scope, "Exists"), claim)
+
+
 @pytest.mark.parametrize(
     ("operator", "values", "names", "selected"),
     [
