@@ -126,28 +126,39 @@ def copied(directory: Path) -> Path:
 
 
 def noticed(tree: Path, mutation: Mutation, batches: Batches, why: str, patience: float) -> tuple[str, str]:
-    """The test that fails with the broken rule, and passes without it; or "" and why there is none."""
+    """The test that fails with the broken rule, and passes without it; or "" and why there is none.
+
+    A test that fails without it too is left out, and the others of its batch run.
+    """
     file, until = tree / mutation.file, time.monotonic() + patience
-    source, done = file.read_text(encoding="utf-8"), 0
-    for batch in batches:
+    source, done, spoilt, left = file.read_text(encoding="utf-8"), 0, list[str](), list(batches)
+    while left:
         try:
             file.write_text(mutated(source, mutation), encoding="utf-8")
-            by = failing(tree, batch, until - time.monotonic())
+            by = failing(tree, left[0], until - time.monotonic(), spoilt)
         except subprocess.TimeoutExpired:
             return "", f"NOT NOTICED IN TIME, by {done} of {sum(map(len, batches))}"
         finally:
             file.write_text(source, encoding="utf-8")
-        if by:
-            anyway = failing(tree, [by.partition(" ")[2]], math.inf).startswith(("FAILED ", "ERROR "))
-            return ("", f"NOT NOTICED, and without it too {by}") if anyway else (by, "")
-        done += len(batch)
-    return "", why
+        if not by:
+            done += len(left.pop(0))
+            continue
+        test = by.partition(" ")[2]
+        if not failing(tree, [test], math.inf).startswith(("FAILED ", "ERROR ")):
+            return by, ""
+        if test in spoilt:  # it cannot be left out: its file cannot be imported
+            return "", f"NOT NOTICED, and without it too {by}"
+        spoilt.append(test)
+    return "", why + "".join(f"; {test} fails without it too" for test in spoilt)
 
 
-def failing(tree: Path, tests: list[str], patience: float) -> str:
-    """The first failing test, or the file that cannot be imported; "" if all pass. Raises TimeoutExpired."""
+def failing(tree: Path, tests: list[str], patience: float, spoilt: Sequence[str] = ()) -> str:
+    """The first failing test but for `spoilt`; or the file that cannot be imported; "" if all pass. Raises
+    TimeoutExpired.
+    """
     asked = list(dict.fromkeys(each.partition("[")[0] for each in tests))  # a test with all its parameters
     words = ["-x", "-q", "-m", "not long", "-p", "no:cacheprovider", "--timeout=120", "--tb=no", "-rfE", *asked]
+    words += [f"--deselect={test}" for test in spoilt]
     environment = os.environ | {"PYTHONPATH": str(tree), "HYPOTHESIS_PROFILE": "once"}
     command = [sys.executable, "-m", "pytest", *words]
     with tempfile.TemporaryFile("w+") as output:
