@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from inspect import isawaitable
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from gateway.admission.chain import PluginParts
-from gateway.admission.plugins.service_account import PLUGIN
+from gateway.admission.plugins.service_account import _MANY, MOUNT_PATH, PLUGIN, _mount_token
 from gateway.admission.record import Admission
 from gateway.http.status import StatusError
 from gateway.kinds.identity import core
@@ -38,3 +39,25 @@ def test_a_mirror_pod_has_no_secrets_when_it_is_created() -> None:
     del mirror["spec"]["serviceAccountName"]  # type: ignore[attr-defined]
     with pytest.raises(StatusError, match="a mirror pod may not reference secrets"):
         review(mirror)
+
+
+@pytest.mark.parametrize("many", [1, _MANY + 1])
+@pytest.mark.parametrize(
+    ("first", "others", "volume"), [(False, False, True), (True, False, True), (False, True, True), (True, True, False)]
+)
+async def test_the_token_has_a_volume_if_any_container_mounts_it(
+    many: int, first: bool, others: bool, volume: bool
+) -> None:
+    """A container that mounts another volume at the token's path does not. Many are looked at in steps."""
+
+    def container(has_another: bool) -> dict[str, Any]:
+        return {"volumeMounts": [{"name": "own", "mountPath": MOUNT_PATH}]} if has_another else {}
+
+    spec: dict[str, Any] = {"initContainers": [container(first)], "containers": [container(others)] * many}
+    admission: Any = SimpleNamespace(of_spec=lambda what, make: "token", changed=lambda pod: pod)
+    found = _mount_token({"spec": spec}, spec, admission)
+    if isawaitable(found):
+        await found
+    assert [each["name"] for each in spec.get("volumes", ())] == ["token"] * volume
+    mounted = [each["volumeMounts"][0]["name"] for each in (*spec["initContainers"], *spec["containers"])]
+    assert mounted == [("own" if first else "token"), *["own" if others else "token"] * many]
