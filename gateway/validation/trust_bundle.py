@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cryptography import x509
 
-from gateway.certificate_reader import certificate_of, extensions_of
+from gateway.certificate_reader import UnsupportedKey, certificate_of, extensions_of, public_key_of
 from gateway.pem import blocks
 from gateway.validation.field import FieldError, invalid, too_long
 from gateway.validation.names import byte_length, name_is_dns_subdomain
@@ -59,7 +60,12 @@ def _problem(kind: str, headers: bool, content: bytes) -> str:
     if headers:
         return "has PEM block headers"
     try:
-        constraints = extensions_of(certificate_of(content)).get_extension_for_class(x509.BasicConstraints)
+        certificate = certificate_of(content)
+        with suppress(
+            UnsupportedKey
+        ):  # Go reads a certificate with a key of an unknown algorithm, but of no other curve
+            public_key_of(certificate)
+        constraints = extensions_of(certificate).get_extension_for_class(x509.BasicConstraints)
     except x509.ExtensionNotFound:
         return "does not have the CA bit set"
     except ValueError:
