@@ -125,7 +125,6 @@ class ResourceCache:
                 raise ValueError("it is stored in a version that is not known")
             if not is_of(canonical, len(head) + len(METADATA), *namespace_and_name(key, self.spec.prefix)):
                 raise ValueError("its metadata is of no object of this name")
-            # escapes are no reason to store it anew: an earlier version without them would undo it
             if (outdated or not self.spec.trusts_marks) and value != canonical != escaped(value):
                 return reread_entry(key, canonical, revision, head)
             return entry_of(key, canonical, revision, head)
