@@ -105,6 +105,8 @@ class Strategy:
     signs: bool = False  # whether a change of the status needs the verb "sign" on the object's signer
     governs: bool = False  # whether its objects decide on other requests: its writes are answered once they take effect
     reread: bool = False  # whether decoding from storage changes objects: the answer of a write is the decoded object
+    # (stored object, its version before) -> None, after an update is stored: for metrics
+    on_updated: Callable[[JsonObject, JsonObject], None] | None = None
     weight: int = 1  # time that its rules take for a byte, relative to other kinds
 
     # creation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import NamedTuple
@@ -85,6 +85,7 @@ class _Update:
         self._write, self._make, self._key, self._uid, self._allow_create = write, make, key, uid, allow_create
         self.warnings = Warnings()
         self._shown = Written(b"", 0)
+        self._told: Callable[[], None] | None = None  # what the kind does once the update is stored
         self._conversions = conversions_of(write.endpoint)
         facet, own = write.facet, write.endpoint.convert if self._conversions is None else self._conversions
         self._convert = own if facet is None else facet.endpoint.convert
@@ -119,6 +120,8 @@ class _Update:
             case Outcome.CREATED:
                 return self._shown.at(changed.revision, created=True)
             case Outcome.UPDATED:
+                if self._told is not None:
+                    self._told()
                 return self._shown.at(changed.revision)
             case _:
                 return self._shown
@@ -192,6 +195,8 @@ class _Update:
         value = await encoded(write, prepared)
         shown = await read_back(write, value, prepared.size)
         self._shown = Written(shown, current.revision, link=link if dry_run else "")
+        if (on_updated := write.endpoint.strategy.on_updated) is not None:
+            self._told = partial(on_updated, obj, old)
         return KEEP if dry_run else await put(write, self._key, current.value, value, prepared.charge, finish)
 
     async def _create(self, write: Write) -> Decision:

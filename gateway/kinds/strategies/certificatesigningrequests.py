@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 
 from gateway.jsontypes import JsonObject
+from gateway.kinds.issued_certificates import count_issued
 from gateway.kinds.strategies.status import keep_spec, keep_status
 from gateway.kinds.strategy import Strategy
 from gateway.kinds.write_context import WriteContext
@@ -125,6 +126,7 @@ STRATEGIES = {
     "status": Strategy(
         prepare_for_update=_prepare_status,
         validate_update=_validate_status,
+        on_updated=count_issued,
         reset_fields=(("spec",), ("status", "conditions")),
     ),
     "approval": Strategy(

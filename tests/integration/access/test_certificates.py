@@ -191,3 +191,21 @@ def test_a_kubeconfig_of_any_user(server: ApiServer, tmp_path: Path) -> None:
     )
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr == "apiserver-gateway: cannot use /no/such/ca.crt: No such file or directory\n"
+
+
+def test_issued_certificates_are_counted_if_a_duration_was_asked_for(server: ApiServer) -> None:
+    def counted(what: str) -> int:
+        name = f'apiserver_certificates_registry_csr_{what}_duration_total{{signerName="{CLIENT}"}} '
+        lines = ask(server, "GET", "/metrics").body.decode().splitlines()
+        return sum(int(float(line.removeprefix(name))) for line in lines if line.startswith(name))
+
+    before = counted("requested"), counted("honored")
+    for name, asked in (
+        ("timed", {"expirationSeconds": 3600}),
+        ("untimed", {}),
+        ("long", {"expirationSeconds": 2**31 - 1}),
+    ):
+        administer(server, "POST", REQUESTS, request(name, CLIENT, name, **asked)[0])
+        approve(server, name)
+        signed(server, name)
+    assert (counted("requested"), counted("honored")) == (before[0] + 2, before[1] + 1)
