@@ -101,6 +101,21 @@ def internal_json(type_name: str, value: JsonObject | None) -> Verbatim:
     return go_json(None if value is None else internal_form(type_name, value))
 
 
+def template_json(type_name: str, value: JsonObject, grouped: bool) -> Verbatim:
+    """The JSON of a pod's spec or template; `grouped` is whether the release has SchedulingGroupShown."""
+    return go_json(_pod_form(type_name, value, grouped))
+
+
+def _pod_form(type_name: str, value: JsonObject, grouped: bool) -> dict[str, Any]:
+    """A pod's spec or template. Before it had a scheduling group, it ended with a reference, which nobody sets."""
+    form = internal_form(type_name, value)
+    spec: dict[str, Any] = form.get("Spec", form)
+    if not grouped:
+        del spec["SchedulingGroup"]
+        spec["WorkloadRef"] = None
+    return form
+
+
 def internal_list_json(type_name: str, values: list[JsonObject] | None) -> Verbatim:
     return go_json(None if values is None else [internal_form(type_name, value) for value in values])
 
@@ -113,6 +128,12 @@ def selector_json(selector: JsonObject | None) -> Verbatim:
 def difference(type_name: str, old: JsonObject, new: JsonObject) -> str:
     """The unified diff of the indented JSON of both values, as structs of that type."""
     before, after = (_lines(internal_form(type_name, value)) for value in (old, new))
+    return "".join(list(difflib.unified_diff(before, after))[2:])
+
+
+def pod_difference(old: JsonObject, new: JsonObject, grouped: bool) -> str:
+    """The unified diff of two specs of pods; `grouped` is whether the release has SchedulingGroupShown."""
+    before, after = (_lines(_pod_form("PodSpec", value, grouped)) for value in (old, new))
     return "".join(list(difflib.unified_diff(before, after))[2:])
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from gateway.jsontypes import JsonObject, by_name
 from gateway.validation.containers import validate_image_spacing
-from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required
-from gateway.validation.internal_form import difference, internal_json, internal_list_json
+from gateway.validation.field import FieldError, forbidden, go_quote, invalid, required, reworded
+from gateway.validation.internal_form import difference, internal_json, internal_list_json, pod_difference
 from gateway.validation.names import range_message
 from gateway.validation.pod_options import PodOptions
 from gateway.validation.scheduling import REQUIRED_TERMS, validate_tolerations
@@ -35,8 +36,12 @@ def validate_pod_update(new: JsonObject, old: JsonObject, errors: list[FieldErro
     if old.get("schedulingGates"):
         _gated(munged, old, errors)
     if munged != old:
-        text = f"pod updates may not change fields other than {_UPDATABLE}\n{difference('PodSpec', old, munged)}"
-        errors.append(forbidden("spec", text))
+        errors.append(reworded("SchedulingGroupShown", _fixed(old, munged, False), partial(_fixed, old, munged, True)))
+
+
+def _fixed(old: JsonObject, munged: JsonObject, grouped: bool) -> FieldError:
+    text = f"pod updates may not change fields other than {_UPDATABLE}\n{pod_difference(old, munged, grouped)}"
+    return forbidden("spec", text)
 
 
 def _containers(new: list[JsonObject], old: list[JsonObject], path: str, errors: list[FieldError]) -> bool:

@@ -12,7 +12,7 @@ from gateway.kinds.strategy import Dependents, Strategy
 from gateway.kinds.write_context import WriteContext
 from gateway.release.gates import Enabled
 from gateway.validation.field import FieldError, invalid, required
-from gateway.validation.internal_form import go_json, internal_json, selector_json
+from gateway.validation.internal_form import go_json, internal_json, selector_json, template_json
 from gateway.validation.job_scheduling import validate_job_scheduling_update
 from gateway.validation.job_spec import validate_job_spec
 from gateway.validation.job_status import validate_job_status_update
@@ -183,7 +183,7 @@ def _template(spec: JsonObject, old: JsonObject, errors: list[FieldError], enabl
     idle = suspended and (not started or is_suspended) and not status.get("active")
     moves = idle if enabled("MutableSchedulingDirectivesForSuspendedJobs") else suspended and not started
     resizes = idle and enabled("MutablePodResourcesForSuspendedJobs")
-    pod, old_pod = new.get("spec") or {}, expected.get("spec") or {}
+    pod, old_pod, grouped = new.get("spec") or {}, expected.get("spec") or {}, enabled("SchedulingGroupShown")
     if moves:
         _take_node_affinity(pod, old_pod)
         _take(pod, old_pod, _DIRECTIVES)
@@ -191,9 +191,9 @@ def _template(spec: JsonObject, old: JsonObject, errors: list[FieldError], enabl
     if resizes:
         _take_resources(pod, old_pod)
         if pod != old_pod:
-            errors.append(invalid("spec.template.spec", internal_json("PodSpec", pod), IMMUTABLE))
+            errors.append(invalid("spec.template.spec", template_json("PodSpec", pod, grouped), IMMUTABLE))
     elif pod != old_pod or (new.get("metadata") or {}) != (expected.get("metadata") or {}):
-        errors.append(invalid("spec.template", internal_json("PodTemplateSpec", new), IMMUTABLE))
+        errors.append(invalid("spec.template", template_json("PodTemplateSpec", new, grouped), IMMUTABLE))
 
 
 def _take(new: JsonObject, old: JsonObject, keys: Iterable[str]) -> None:

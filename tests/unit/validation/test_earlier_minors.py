@@ -154,3 +154,16 @@ def test_an_attribute_with_two_values_is_shown_with_its_lists_from_1_36_on() -> 
     told_by = [errors[0].as_told(Gates(minor).enabled).body for minor in (BEFORE, AFTER)]
     assert [str(shown)[:9] in body.replace('"', "'") for body in told_by] == [True, True]
     assert ["IntValues" in body for body in told_by] == [False, True]
+
+
+@pytest.mark.parametrize(("minor", "last"), [(BEFORE, "WorkloadRef"), (AFTER, "SchedulingGroup")])
+def test_a_printed_pod_ends_with_the_field_of_the_minor(minor: str, last: str) -> None:
+    old = pod("Restart", restartPolicy="Never")
+    new = deepcopy(old)
+    new["spec"]["hostname"] = "h"
+    new["spec"]["nodeName"] = "n"
+    new["spec"]["resourceClaims"] = [{"name": "a", "resourceClaimName": "b"}]
+    asked = [("v1/pods", new, old), ("batch/v1/jobs", job(hostIPC=True), job())]
+    for written, sent, stored in asked:
+        messages = [cause["message"] for cause in told(written, "", deepcopy(sent), stored, minor)]
+        assert any(f'"{last}": null' in each or f'"{last}":null' in each for each in messages), messages
