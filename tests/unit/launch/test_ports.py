@@ -129,7 +129,7 @@ def test_workers_of_a_killed_server_are_waited_for_until_they_listen_no_more(
         assert os.read(said, 1) == b"c"
 
     monkeypatch.setattr(ports, "ORPHANS", 60.0)
-    monkeypatch.setattr(ports.time, "sleep", look)
+    monkeypatch.setattr("gateway.launch.ports.time.sleep", look)
     with listen("127.0.0.1", port, shared=True):
         assert looks == [ports.LOOK] and os.waitpid(worker, os.WNOHANG) == (0, 0)
     os.write(tell, b".")
@@ -137,7 +137,7 @@ def test_workers_of_a_killed_server_are_waited_for_until_they_listen_no_more(
 
 
 def test_a_port_of_a_stranger_is_not_waited_for(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports.time, "sleep", lambda seconds: pytest.fail("it waits"))
+    monkeypatch.setattr("gateway.launch.ports.time.sleep", lambda seconds: pytest.fail("it waits"))
     monkeypatch.setattr(ports, "ORPHANS", 60.0)
     with (
         socket.create_server(("127.0.0.1", port)),
