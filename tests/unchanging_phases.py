@@ -20,7 +20,7 @@ from gateway.writing.update import _Update
 MAY_CHANGE = ("prepare_for_create", "prepare_for_update", "canonicalize", "default_others", "termination")
 """The members of a strategy that change the new object in place."""
 
-LEAVES = ("validate", "validate_update", "warnings_on_create", "warnings_on_update", "grace_period")
+LEAVES = ("validate", "on_updated", "validate_update", "warnings_on_create", "warnings_on_update", "grace_period")
 """The members that get objects and leave them as they are."""
 
 _compared = "is_compared"
