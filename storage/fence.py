@@ -58,8 +58,8 @@ class Existence(Fence):
     """
 
     def __init__(self, key: bytes, announcement: bytes = b"") -> None:
-        """`announcement` is a key that is put before the first write, and before a write after some time: whoever has
-        to work on the writes finds the key, also if all processes that knew of the writes have ended.
+        """`announcement` is a key that is put before the first write, and before a write after some time. A controller
+        finds the key, even if all processes that made the writes have ended.
         """
         super().__init__(key, lambda _: True)
         self._announcement, self._until = announcement, 0.0

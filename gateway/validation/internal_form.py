@@ -107,7 +107,7 @@ def template_json(type_name: str, value: JsonObject, grouped: bool) -> Verbatim:
 
 
 def _pod_form(type_name: str, value: JsonObject, grouped: bool) -> dict[str, Any]:
-    """A pod's spec or template. Before it had a scheduling group, it ended with a reference, which nobody sets."""
+    """A pod's spec or template. Before scheduling groups came, it ended with an empty workload reference."""
     form = internal_form(type_name, value)
     spec: dict[str, Any] = form.get("Spec", form)
     if not grouped:
