@@ -202,7 +202,7 @@ async def test_everything_is_loaded_anew_when_etcd_lost_what_it_had(
         async with asyncio.timeout(PATIENCE):
             await told
             await node.feed.ready.wait()
-        await node.reads.fresh()
+        await node.reaches(gone + since)
         expected = {"kept": kept, "gone": gone} | {f"new{number}": gone + 1 + number for number in range(since)}
         assert {each.key: each.revision for each in node.pods.slice(0, 99)} == {
             node.key(name): revision for name, revision in expected.items()
