@@ -4,12 +4,17 @@ affected.
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import contextlib
+import gc
 import json
+import os
 import socket
 import ssl
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,7 +25,7 @@ import jwt
 import pytest
 
 from apiserver_gateway.testing import ApiServer
-from gateway.access.issuers.key_set import MOST_KEYS, WELL_KNOWN
+from gateway.access.issuers.key_set import MOST_KEYS, WELL_KNOWN, KeySet
 from gateway.credentials.certificates import issue, new_authority, server_context
 from tests.hostile.probe import held_at_most, memory_returns
 from tests.integration.access.strangers import new_key
@@ -91,6 +96,23 @@ KEYS = {
     "another's key": document({"keys": [{**new_key().public.jwk(), "kid": "k"}]}),
     "many keys": document({"keys": [{**new_key().public.jwk(), "kid": "k"} for _ in range(20)] * 150}),
 }
+
+
+def modulus(exponent: str, size: int) -> dict[str, str]:
+    """A public RSA key; nobody has its private key. `size` is in bytes."""
+    number = base64.urlsafe_b64encode(b"\xc1" + os.urandom(size - 2) + b"\x01").decode().rstrip("=")
+    return {"kty": "RSA", "n": number, "e": exponent, "kid": "k"}
+
+
+SLOW_KEYS = {
+    "keys-large-exponents": ("_" * 508, 384),  # 6 ms for each signature
+    "keys-large-moduli": ("f____w", 2048),  # the largest exponent in Go: 2 ms
+}
+MANY = 64
+BULKS = {
+    "empty keys": json.dumps({"keys": [{}] * 200_000}, separators=(",", ":")),
+    "a key with many members": json.dumps({"keys": [{**PUBLIC, "x5c": [[]] * 200_000}]}, separators=(",", ":")),
+}
 DISCOVERY = {
     **ANY_ANSWER,
     "another issuer": document({"issuer": "https://127.0.0.1", "jwks_uri": "https://127.0.0.1/keys"}),
@@ -142,6 +164,8 @@ def issuers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Issuers]:
     answers: dict[str, tuple[Answer | None, Answer | None]] = {"good": (None, None), "deep": (None, None)}
     answers |= {_place("discovery", name): (answer, None) for name, answer in DISCOVERY.items()}
     answers |= {_place("keys", name): (None, answer) for name, answer in KEYS.items()}
+    for name, (exponent, size) in SLOW_KEYS.items():
+        answers[name] = (None, document({"keys": [modulus(exponent, size) for _ in range(MANY)]}))
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
         made = Issuers(url, authority.certificate.decode(), answers)
@@ -223,3 +247,39 @@ def test_no_more_keys_are_tried_than_an_issuer_may_have(server: ApiServer, issue
     token = jwt.encode(said, KEY.key, algorithm="ES256")
     with held_at_most(server, LIMIT):
         assert who(server, token) == (401, "")
+
+
+@pytest.mark.parametrize("issuer", SLOW_KEYS)
+def test_keys_that_verify_slowly_hold_nobody(server: ApiServer, issuers: Issuers, issuer: str) -> None:
+    """None of the keys has signed the token, so that all of them are tried."""
+    said = {"iss": f"{issuers.url}/{issuer}", "aud": "us", "exp": int(time.time()) + 600, "sub": "ada"}
+    parts = [json.dumps(each).encode() for each in ({"alg": "RS256", "typ": "JWT"}, said)]
+    parts.append(b"\1" * SLOW_KEYS[issuer][1])
+    token = ".".join(base64.urlsafe_b64encode(each).decode().rstrip("=") for each in parts)
+    assert who(server, token) == (401, "")  # the keys are fetched
+    with held_at_most(server, LIMIT):
+        for _ in range(3):
+            assert who(server, token) == (401, "")
+
+
+@pytest.mark.parametrize("keys", BULKS)
+def test_of_a_first_only_what_verifies_is_kept(keys: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = BULKS[keys]
+    first = KeySet("https://issuer", "", "")
+
+    async def answer(url: str) -> Any:
+        discovered = {"issuer": "https://issuer", "jwks_uri": "https://issuer/keys"}
+        return discovered if url.endswith(WELL_KNOWN) else json.loads(body)
+
+    monkeypatch.setattr(first, "_get", answer)
+    asyncio.run(first.keys(""))  # imports what it needs
+    measured = KeySet("https://issuer", "", "")
+    monkeypatch.setattr(measured, "_get", answer)
+    tracemalloc.start()
+    try:
+        asyncio.run(measured.keys(""))
+        gc.collect()
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept <= 10 * len(body)

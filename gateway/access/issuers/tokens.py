@@ -6,10 +6,12 @@ for each request.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from gateway.access.authentication import Authenticated, InvalidCredentials, decoded
 from gateway.access.issuers.claim_mapper import ClaimError, Mapper
@@ -21,6 +23,9 @@ from gateway.memo import Recent, memory_of
 from gateway.release.gates import Enabled
 from gateway.time_limits import soon_or_in_thread
 from gateway.validation.field import go_quote
+
+if TYPE_CHECKING:
+    from jwt import PyJWK
 
 NOT_BEFORE_LEEWAY = 300.0  # seconds that an issuer's clock may be ahead
 _MOST_REMEMBERED, _REMEMBERED = 4096, 8 << 20  # tokens, and bytes of their claims
@@ -94,16 +99,20 @@ class IssuerTokens:
         return claims
 
     async def _signed(self, token: str, algorithm: str, identity: str) -> JsonObject:
+        tried: set[PyJWK] = set()
         for known in (True, False):
             try:
                 keys = await self._keys.keys(identity, known)
             except KeySetError as error:
                 raise InvalidCredentials(f"oidc: verify token: {error}") from None
             for key in keys:
+                if key in tried:
+                    continue
+                tried.add(key)
                 try:
                     return await decoded(token, partial(verified_claims, token, key.key, algorithm))
                 except UnverifiedToken:
-                    continue
+                    await asyncio.sleep(0)  # a key of 16,384 bits takes some milliseconds
         raise InvalidCredentials("oidc: verify token: failed to verify signature: failed to verify id token signature")
 
 

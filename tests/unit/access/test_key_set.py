@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from gateway.access.issuers import key_set
-from gateway.access.issuers.key_set import KeySet, KeySetError, _usable
+from gateway.access.issuers.key_set import KeySet, KeySetError, _candidates, _usable
 from tests.integration.access.strangers import Strangers, new_key
 from tests.logged import of
 from tests.unit.outbound.servers import Peer, serving
@@ -27,9 +27,10 @@ async def test_an_issuer_that_is_not_there(caplog: pytest.LogCaptureFixture) -> 
 
 
 def test_a_key_that_is_none(caplog: pytest.LogCaptureFixture) -> None:
-    assert _usable([{"kty": "RSA", "kid": "broken", "n": "!", "e": "AQAB"}, "no key", {"kty": "oct"}]) == []
+    said = [{"kty": "RSA", "kid": "broken", "n": "!", "e": "AQAB"}, "no key", {"kty": "oct"}]
+    assert _usable(_candidates(said)) == []
     assert [vars(record)["kid"] for record in of(caplog, "gateway")] == ["broken"]
-    assert "a key of an issuer cannot be read" in caplog.text
+    assert "1 of the keys of an issuer cannot be used" in caplog.text
 
 
 async def test_a_key_that_is_gone_is_gone_here_after_ten_seconds(
