@@ -109,6 +109,14 @@ def extensions_of(read: Signed) -> x509.Extensions:
     return _tried(lambda: read.extensions)
 
 
+def subject_of(read: Signed) -> x509.Name:
+    """The subject. It is parsed here, not when the certificate is read. Raises ValueError.
+
+    The library refuses types of strings that X.509 does not use for names, with errors of several kinds.
+    """
+    return _tried(lambda: read.subject)
+
+
 def public_key_of(read: Signed) -> CertificatePublicKeyTypes:
     """The public key. It is parsed here, not when the certificate is read. Raises UnsupportedKey, UnsupportedCurve,
     ValueError.

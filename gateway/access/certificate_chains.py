@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, ExtensionOID
 
-from gateway.certificate_reader import public_key_of
+from gateway.certificate_reader import public_key_of, subject_of
 from gateway.memo import Recent
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _facts(certificate: Certificate, root: bool = False) -> _Facts | None:
         may_sign, path_length = _signing(certificate, extensions, root)
         return _Facts(
             certificate,
-            certificate.subject.public_bytes(),
+            subject_of(certificate).public_bytes(),
             certificate.issuer.public_bytes(),
             _seconds(certificate.not_valid_before_utc),
             _seconds(certificate.not_valid_after_utc),

@@ -172,7 +172,12 @@ def _parsed(der: bytes) -> Certificate:
 def _attributes(der: bytes, dotted: str) -> list[str]:
     from cryptography.x509 import ObjectIdentifier
 
-    found = _parsed(der).subject.get_attributes_for_oid(ObjectIdentifier(dotted))
+    from gateway.certificate_reader import subject_of
+
+    try:
+        found = subject_of(_parsed(der)).get_attributes_for_oid(ObjectIdentifier(dotted))
+    except ValueError as error:
+        raise InvalidCredentials(f"x509: the subject cannot be read: {error}") from None
     return [each.value if isinstance(each.value, str) else text_of(each.value) for each in found]
 
 

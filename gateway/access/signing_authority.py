@@ -74,10 +74,10 @@ class SigningAuthority:
         from cryptography import x509
         from cryptography.hazmat.primitives import serialization
 
-        from gateway.certificate_reader import is_self_signed, public_key_of
+        from gateway.certificate_reader import is_self_signed, public_key_of, subject_of
 
         try:
-            key = public_key_of(request) if is_self_signed(request) else None
+            key, subject = public_key_of(request) if is_self_signed(request) else None, subject_of(request)
         except ValueError:
             key = None
         if key is None:
@@ -87,20 +87,21 @@ class SigningAuthority:
             raise SigningError(f"refusing to sign a certificate that expired in the past: NotAfter={ends}")
         last = now + lifetime - (timedelta(0) if lifetime < SHORT else BACKDATE)
         builder = x509.CertificateBuilder(
-            issuer_name=self.certificate.subject,
-            subject_name=as_issued(request.subject),
+            issuer_name=subject_of(self.certificate),
+            subject_name=as_issued(subject),
             public_key=key,
             serial_number=x509.random_serial_number(),
             not_valid_before=now - BACKDATE,
             not_valid_after=min(last, ends),
         )
-        for extension, critical in self._extensions(request, usages):
+        for extension, critical in self._extensions(request, usages, alone=not as_issued(subject).rdns):
             builder = builder.add_extension(extension, critical)
         return builder.sign(self.key, _digest(self.key)).public_bytes(serialization.Encoding.PEM)
 
     def _extensions(
-        self, request: x509.CertificateSigningRequest, usages: Collection[str]
+        self, request: x509.CertificateSigningRequest, usages: Collection[str], *, alone: bool
     ) -> list[tuple[x509.ExtensionType, bool]]:
+        """The extensions, and whether each is critical. `alone` says that the certificate has no other names."""
         from cryptography import x509
 
         found: list[tuple[x509.ExtensionType, bool]] = []
@@ -119,7 +120,7 @@ class SigningAuthority:
         except x509.ExtensionNotFound:
             pass
         if names := issued_names(request):
-            found.append((x509.SubjectAlternativeName(names), not as_issued(request.subject).rdns))
+            found.append((x509.SubjectAlternativeName(names), alone))
         return found
 
 

@@ -188,11 +188,12 @@ def _usage_problem(usages: Sequence[str], wanted: Sequence[str]) -> str:
 
 
 def _parsed(spec: JsonObject) -> x509.CertificateSigningRequest | None:
-    from gateway.certificate_reader import extensions_of, request_of_pem
+    from gateway.certificate_reader import extensions_of, request_of_pem, subject_of
 
     try:
         request = request_of_pem(base64.b64decode(spec.get("request") or ""))
         extensions_of(request)
+        subject_of(request)
     except ValueError:
         logger.warning("a certificate signing request cannot be read")
         return None
@@ -206,7 +207,9 @@ def _kinds(asked: x509.CertificateSigningRequest) -> set[str]:
 def _attributes(asked: x509.CertificateSigningRequest, dotted: str) -> list[str]:
     from cryptography.x509 import ObjectIdentifier
 
-    return [str(each.value) for each in asked.subject.get_attributes_for_oid(ObjectIdentifier(dotted))]
+    from gateway.certificate_reader import subject_of
+
+    return [str(each.value) for each in subject_of(asked).get_attributes_for_oid(ObjectIdentifier(dotted))]
 
 
 def _organizations(asked: x509.CertificateSigningRequest) -> list[str]:

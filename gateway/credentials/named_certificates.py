@@ -44,11 +44,12 @@ def names_of(path: Path) -> list[str]:
     from cryptography import x509
     from cryptography.x509.oid import NameOID
 
+    from gateway.certificate_reader import subject_of
     from gateway.settings.flag_values import host
 
     certificate = x509.load_pem_x509_certificates(path.read_bytes())[0]
     found: list[str] = []
-    for common in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME):
+    for common in subject_of(certificate).get_attributes_for_oid(NameOID.COMMON_NAME):
         try:
             found.append(host(str(common.value)))
         except ValueError:

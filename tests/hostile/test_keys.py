@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
@@ -107,6 +109,24 @@ def test_a_request_for_a_certificate_holds_nobody_by_its_key(server: ApiServer) 
     answer = ask(server, "POST", SIGNING, {"metadata": {"name": "strange"}, "spec": spec})
     assert answer.status == 422 and b"algorithm unimplemented" in answer.body, answer.body
     at_most_cpu(cpu_seconds(server.pid) - before, OF_SERVER)
+
+
+@pytest.mark.parametrize("signer", ["kube-apiserver-client", "kube-apiserver-client-kubelet"])
+def test_a_request_whose_name_is_no_text_is_no_failure_of_the_server(server: ApiServer, signer: str) -> None:
+    """Its common name is a BIT STRING, which the library refuses with a TypeError. Plug-ins read it."""
+    request = x509.load_der_x509_csr(keys.request())
+    named = request.subject.public_bytes()
+    text = named[-len("mallory") - 2 :]
+    signed = request.tbs_certrequest_bytes.replace(text, b"\x03" + text[1:])
+    signature = keys.KEY.sign(signed, ec.ECDSA(hashes.SHA256()))
+    algorithm = bytes.fromhex("300a06082a8648ce3d040302")
+    changed = keys.sequence(signed, algorithm, b"\x03" + bytes([len(signature) + 1]) + b"\0" + signature)
+    asked = base64.b64encode(keys.pem(changed, "CERTIFICATE REQUEST")).decode()
+    spec = {"request": asked, "signerName": f"kubernetes.io/{signer}", "usages": ["client auth"]}
+    answer = ask(server, "POST", SIGNING, {"metadata": {"name": "bits"}, "spec": spec})
+    refused = signer == "kube-apiserver-client"
+    assert answer.status == (403 if refused else 201), answer.body
+    assert not refused or b"failed to parse CSR" in answer.body
 
 
 @pytest.mark.parametrize(

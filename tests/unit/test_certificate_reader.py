@@ -24,6 +24,7 @@ from gateway.certificate_reader import (
     public_key_of,
     request_of,
     request_of_pem,
+    subject_of,
 )
 from gateway.credentials.certificates import new_authority
 from gateway.validation.certificate_pem import certificates_problem, request_problem
@@ -90,6 +91,30 @@ def test_what_is_read_late_is_a_value_error_too() -> None:
     with pytest.raises(ValueError, match=r"."):
         extensions_of(doubled)
     assert public_key_of(doubled) is not None
+
+
+@pytest.mark.parametrize("tag", [0x02, 0x03, 0x1B, 0x1C, 0x80], ids=["number", "bits", "general", "universal", "none"])
+def test_a_subject_of_other_types_is_a_value_error(tag: int) -> None:
+    """The library raises TypeError for bits, and asks for them only when the subject is parsed."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "abcdefgh")])
+    request = x509.CertificateSigningRequestBuilder(name).sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    der = request.public_bytes(Encoding.DER)
+    assert der.count(b"\x0c\x08abcdefgh") == 1
+    with pytest.raises(ValueError, match=r"."):
+        subject_of(request_of(der.replace(b"\x0c\x08abcdefgh", bytes([tag]) + b"\x08abcdefgh")))
+
+
+def test_subjects_of_clients_are_read_by_one_module() -> None:
+    """`subject` of a certificate or request parses. The others of this name are fields of the server's own."""
+    others = {"gateway.credentials.certificates": "made by this program", "gateway.access.certificate_chains": "facts"}
+    reading = {
+        name
+        for name in with_word("x509", "certificate_reader")
+        if name.startswith("gateway.")
+        for node in ast.walk(tree_of(name))
+        if isinstance(node, ast.Attribute) and node.attr == "subject"
+    }
+    assert reading == {"gateway.certificate_reader", *others}, "call subject_of"
 
 
 def test_a_pair_and_a_bundle_say_what_is_wrong_with_a_certificate() -> None:

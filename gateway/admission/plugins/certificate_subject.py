@@ -32,10 +32,10 @@ async def _validate(admission: Admission, objects: Objects) -> None:
 def _organizations(pem: bytes) -> list[str]:
     from cryptography.x509.oid import NameOID
 
-    from gateway.certificate_reader import request_of_pem
+    from gateway.certificate_reader import request_of_pem, subject_of
 
-    request = request_of_pem(pem)
-    return [str(each.value) for each in request.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    subject = subject_of(request_of_pem(pem))
+    return [str(each.value) for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
 
 
 PLUGIN = Plugin(

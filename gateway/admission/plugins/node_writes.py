@@ -313,7 +313,7 @@ def _needs(volume: JsonObject) -> Iterator[str]:
 def _common_name(pem: bytes) -> str:
     from cryptography.x509.oid import NameOID
 
-    from gateway.certificate_reader import request_of_pem
+    from gateway.certificate_reader import request_of_pem, subject_of
 
-    names = request_of_pem(pem).subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    names = subject_of(request_of_pem(pem)).get_attributes_for_oid(NameOID.COMMON_NAME)
     return str(names[-1].value) if names else ""
