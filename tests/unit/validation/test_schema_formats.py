@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from gateway.cel.correlation import Correlation
 from gateway.validation.schema_formats import format_check, known_format
 from gateway.validation.schema_values import compile_values
+from tests.limits import at_most_cpu
 
 VALID = {
     "uri": ["http://e.com/", "/a/b", "mailto:a@e.com"],
@@ -137,3 +139,14 @@ def test_of_alternatives_the_one_that_comes_nearest_is_told() -> None:
     found = compile_values({"anyOf": [one, other]})({"b": "long", "c": "x"}, "spec", None)
     assert [error.field for error in found] == ["<nil>", "spec.b"]
     assert found[1].reason == "FieldValueTooLong"
+
+
+@pytest.mark.parametrize("name", ["isbn", "isbn10", "isbn13", "creditcard"])
+@pytest.mark.parametrize("piece", ["a-", "1 ", "\\ "])
+def test_a_long_text_that_is_no_number_is_refused_soon(name: str, piece: str) -> None:
+    """Four seconds of CPU for a megabyte, when a pattern replaced what is between the digits."""
+    check = format_check(name)
+    assert check is not None
+    began = time.process_time()
+    assert not check(piece * (1 << 19))
+    at_most_cpu(time.process_time() - began, 0.1)
