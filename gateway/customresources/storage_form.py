@@ -1,5 +1,8 @@
 """Reads custom objects from storage: prunes and defaults them, and sorts their members.
 
+kube-apiserver stores them as JSON, and with its feature gate CBORServingAndStorage as CBOR. It reads both forms, also
+without the gate.
+
 An object stays in the version in which it was written. Its CRD may have changed since, so it is read by the present
 schema of that version. Invalid metadata fields are dropped, also those of embedded objects, as in
 kube-apiserver.
@@ -16,6 +19,7 @@ from gateway.schema.decode import DecodeError, DecodeReport
 from gateway.schema.encode import encode_stored
 from gateway.schema.types import Type, TypeKind
 
+_CBOR = b"\xd9\xd9\xf7"  # the tag of self-described CBOR, with which kube-apiserver begins each value (RFC 8949)
 _ESCAPED = frozenset('"\\')  # not allowed in a uid: other code finds the uid's end in the JSON text without parsing it
 
 
@@ -28,15 +32,27 @@ def canonicaliser(model: Model) -> Canonicalise:
     def canonicalise(value: bytes) -> bytes:
         if own is not None and own.take(value):
             return value
-        raw: JsonObject = loads(value)
-        if not isinstance(raw, dict):
-            raise ValueError("the stored value is not a JSON object")
+        raw = _parsed(value)
         version = versions.get(GroupVersion.parse(str(raw.get("apiVersion"))))
         if version is None or raw.get("kind") != kind:
             raise ValueError(f'the definition does not know "{raw.get("kind")}" of version "{raw.get("apiVersion")}"')
         return encode_stored(read_stored(version, raw), kind, version.api_version, version.type)
 
     return canonicalise
+
+
+def _parsed(value: bytes) -> JsonObject:
+    """The JSON form of a stored value, which is JSON or CBOR. Raises ValueError."""
+    raw: Any
+    if value.startswith(_CBOR):
+        from gateway.encodings.cbor import decode  # rare: not this server's form
+
+        raw = decode(value, trusted=True)
+    else:
+        raw = loads(value)
+    if not isinstance(raw, dict):
+        raise ValueError("the stored value is not a JSON object")
+    return raw
 
 
 def read_stored(version: Version, raw: JsonObject) -> JsonObject:

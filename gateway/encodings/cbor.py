@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from io import BytesIO
 from math import isfinite
+from sys import maxsize
 from typing import Any
 
 import cbor2
@@ -201,14 +202,17 @@ class _Source(BytesIO):
         return super().read(size)
 
 
-def decode(data: bytes) -> Any:
+def decode(data: bytes, *, trusted: bool = False) -> Any:
     """Decodes one CBOR item to a JSON value: byte strings become text, those with a tag for base64 become base64.
+
+    `trusted` items have no bounds: an API server has written them, and etcd bounds their bytes.
 
     Raises CborError for invalid CBOR, and for values that JSON can't represent: duplicate keys, integers of more than
     64 bits, NaN. Also raises what `look` raises.
     """
     try:
-        _refuse_many(data)
+        if not trusted:
+            _refuse_many(data)
         source = _Source(data)
         decoder = cbor2.CBORDecoder(
             source,
@@ -218,7 +222,7 @@ def decode(data: bytes) -> Any:
             tag_hook=_tagged,
             semantic_decoders=_TAGS,
         )
-        value = _json(decoder.decode())
+        value = _json(decoder.decode(), maxsize if trusted else MOST_NAMES)
         if (end := source.tell()) != len(data):
             raise CborError(f"cbor: {len(data) - end} bytes of extraneous data starting at index {end}")
         return value
@@ -232,7 +236,8 @@ def decode(data: bytes) -> Any:
         raise CborError(f"cbor: {problem}") from None
 
 
-def _json(value: Any) -> Any:
+def _json(value: Any, most: int) -> Any:
+    """The JSON form of a decoded value whose maps have at most so many members. Raises CborError."""
     match value:
         case str() | bool() | None:
             return value
@@ -246,12 +251,12 @@ def _json(value: Any) -> Any:
             return value
         case list():
             look()
-            return [_json(item) for item in value]
+            return [_json(item, most) for item in value]
         case dict():
             look()
-            if len(value) > MOST_NAMES:
-                raise CborError(f"cbor: more than {MOST_NAMES} members of one map; send fewer")
-            made = {_json(key): _json(item) for key, item in value.items()}
+            if len(value) > most:
+                raise CborError(f"cbor: more than {most} members of one map; send fewer")
+            made = {_json(key, most): _json(item, most) for key, item in value.items()}
             if len(made) != len(value):
                 raise CborError("cbor: a map has a key twice")
             return made
