@@ -35,6 +35,7 @@ loads = orjson.loads
 _SMALL, _LARGE = 1e-6, 1e21  # between which Go writes a float64 without an exponent
 
 _MILLIONTHS = re.compile(rb"[0-9]e-6")  # a float below 0.00001; a string may match too
+_EXPONENT = re.compile(rb"[0-9]e(?:-6|\+(?:1[6-9]|20))")  # one that Go does not write; a string may match too
 
 
 class Whole(int):
@@ -120,11 +121,17 @@ def _without_exponent(number: float) -> str:
 
 
 def dumps_indented(value: Any) -> bytes:
-    """Encodes a JSON value for people, indented by two spaces. Raises TooDeep."""
+    """Encodes a JSON value for people, indented by two spaces. Raises TooDeep.
+
+    Numbers have an exponent where Go writes one. The parser of JSON makes floats of integers beyond 64 bits.
+    """
     try:
-        return escaped(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2)
     except orjson.JSONEncodeError:
         return escaped(_dumped_deeply(value, indent=2, separators=(",", ": ")))
+    if (b"e-6" in text or b"e+" in text) and _EXPONENT.search(text) is not None:
+        text = orjson.dumps(_written_out(value), option=orjson.OPT_INDENT_2)
+    return escaped(text)
 
 
 def dump_line(value: Any) -> bytes:
@@ -147,7 +154,7 @@ def dumps_with_floats(value: Any) -> bytes:
 
 
 def _written_out(value: Any) -> Any:
-    if type(value) is float and 1e-6 <= abs(value) < 1e-5:
+    if type(value) is float and (_SMALL <= abs(value) < 1e-5 or 1e16 <= abs(value) < _LARGE):
         return orjson.Fragment(_without_exponent(value))
     if isinstance(value, dict):
         return {key: _written_out(item) for key, item in value.items()}

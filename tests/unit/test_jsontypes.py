@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.jsontypes import _MILLIONTHS, dumps, dumps_with_floats, identical, loads
+from gateway.jsontypes import _MILLIONTHS, dumps, dumps_indented, dumps_with_floats, identical, loads
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,20 @@ def test_an_integer_beyond_64_bits_is_the_float_that_go_reads_it_as(number: int)
 def test_integers_of_64_bits_are_told_apart() -> None:
     assert not identical(2**63 - 1, 2**63 - 2)
     assert not identical(2**53 + 1, float(2**53))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "0.000001",
+        "-0.0000015",
+        "1e-7",
+        "18446744073709552000",
+        "-100000000000000000000",
+        "123456789012345680000",
+        "1e+21",
+    ],
+)
+def test_indented_numbers_have_the_exponents_that_go_writes(number: str) -> None:
+    text = f'{{\n  "a": [\n    {number}\n  ],\n  "b": "1e+20 1e-6"\n}}'
+    assert dumps_indented(loads(text)).decode() == text
