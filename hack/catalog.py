@@ -227,7 +227,7 @@ def element_defaults(schema: Any) -> bool:
 
 
 def build(fetch: Fetch, go_types: Json, also: Fetch | None) -> Json:
-    """The catalog as a JSON value; `also` gives the documents of what is served on demand."""
+    """The catalog as a JSON value; `also` fetches documents that include the versions on demand."""
     types = go_types["types"]
     schemas: dict[str, Json] = {}
     groups: list[Json] = []
@@ -296,7 +296,7 @@ def main() -> int:
     parser.add_argument("--server", help="URL of a running kube-apiserver")
     parser.add_argument("--token", default="", help="bearer token for --server")
     parser.add_argument("--saved", type=Path, help="folder of saved documents")
-    parser.add_argument("--on-demand", type=Path, help="folder of documents that have what is served on demand, too")
+    parser.add_argument("--on-demand", type=Path, help="folder of documents that include the versions on demand")
     parser.add_argument("--check", action="store_true", help="compare with the committed file instead of writing it")
     parser.add_argument("--minor", default="", choices=("", *OWN), help="the minor whose catalog it is")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
 """Defaults of versions that are only read from etcd, where they differ from those of v1.
 
 Source: k8s.io/kubernetes/pkg/apis/admissionregistration/v1beta1/defaults.go, and those of v1alpha1, apps, certificates
-and flowcontrol; compared with what kube-apiserver 1.37.2 reads from etcd.
+and flowcontrol; compared with the objects that kube-apiserver reads from etcd.
 """
 
 from __future__ import annotations

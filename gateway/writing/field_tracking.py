@@ -48,8 +48,8 @@ def track_fields(write: Write, new: JsonObject, present: Present | None = None, 
 
 
 def versions_reset(write: Write) -> Collection[str]:
-    """The versions of a custom resource, beside its own, in which a write leaves the owners of what it resets: for a
-    write of the status, those with a status subresource.
+    """The other versions of a custom resource in which fields that a write resets keep their owners. For a write of the
+    status, these are the versions with a status subresource.
     """
     resource = write.resource
     if not resource.custom or resource.subresource != "status" or not write.context.enabled("StatusResetsAllVersions"):

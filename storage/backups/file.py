@@ -38,7 +38,7 @@ Told = Callable[[int, int], None]  # bytes or keys done, and their total
 
 
 class InvalidBackup(Exception):
-    """The file is not a backup, or an incomplete or damaged one; the message says what is wrong."""
+    """The file is not a backup, or the backup is incomplete or damaged; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)

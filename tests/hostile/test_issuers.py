@@ -99,7 +99,7 @@ KEYS = {
 
 
 def modulus(exponent: str, size: int) -> dict[str, str]:
-    """A public RSA key; nobody has its private key. `size` is in bytes."""
+    """A public RSA key without a private key. `size` is in bytes."""
     number = base64.urlsafe_b64encode(b"\xc1" + os.urandom(size - 2) + b"\x01").decode().rstrip("=")
     return {"kty": "RSA", "n": number, "e": exponent, "kid": "k"}
 
@@ -272,7 +272,7 @@ def test_of_a_first_only_what_verifies_is_kept(keys: str, monkeypatch: pytest.Mo
         return discovered if url.endswith(WELL_KNOWN) else json.loads(body)
 
     monkeypatch.setattr(first, "_get", answer)
-    asyncio.run(first.keys(""))  # imports what it needs
+    asyncio.run(first.keys(""))  # the first call imports modules
     measured = KeySet("https://issuer", "", "")
     monkeypatch.setattr(measured, "_get", answer)
     tracemalloc.start()

@@ -110,7 +110,7 @@ def test_a_template_that_is_missing_is_told_and_awaited(server: ApiServer) -> No
 
 @pytest.mark.parametrize("ends", [True, False])
 async def test_the_end_of_a_copied_namespace_is_announced(server: ApiServer, etcd: EtcdClient, ends: bool) -> None:
-    """Its controllers have to run, though nobody has used the copy."""
+    """The controllers of a copy run, even if no request has reached the copy."""
     with server.cluster() as cluster:
         ask(cluster, "POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
         ask(cluster, "POST", "/api/v1/namespaces/team/configmaps", {"metadata": {"name": "a", "finalizers": ["a.b/c"]}})

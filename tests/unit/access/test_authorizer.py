@@ -12,7 +12,7 @@ from gateway.http.request_info import request_info
 from gateway.http.user import User
 from gateway.kinds.attributes import Attributes
 
-GRAPH: Any = None  # nobody asks it: a lease needs no graph
+GRAPH: Any = None  # not used: decisions about leases need no graph
 NODES = ("system:nodes",)
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/a"
 

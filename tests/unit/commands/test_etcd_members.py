@@ -71,7 +71,7 @@ def test_what_is_no_url_does_not_answer(url: str) -> None:
 
 
 class _Cluster(_Other):
-    """One member of a cluster. At first it refuses to add another one, as etcd refuses what is not a URL."""
+    """One member of a cluster. At first it refuses to add another one, as etcd refuses an invalid URL."""
 
     members: list[dict[str, object]]
     added: list[str]
